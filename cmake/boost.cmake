@@ -1,0 +1,14 @@
+# Boost.Asio compiled once, instead of in every translation unit that includes it.
+include_guard()
+find_package(Boost 1.81 REQUIRED)
+find_package(Threads REQUIRED)
+
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/asio.cc @ONLY
+  CONTENT "#include <boost/asio/impl/src.hpp>\n")
+add_library(atoll_asio STATIC ${CMAKE_BINARY_DIR}/generated/asio.cc)
+target_link_libraries(atoll_asio PUBLIC Boost::headers Threads::Threads)
+target_compile_features(atoll_asio PUBLIC cxx_std_20)
+target_compile_definitions(atoll_asio PUBLIC BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)
+if(ATOLL_SANITIZE)
+  target_link_libraries(atoll_asio PRIVATE atoll_options)
+endif()

@@ -1,0 +1,66 @@
+// One request and its answer on one connection. A handler reads the body if it wants it, then answers once:
+// by reply(), or by start_stream() + write()… + finish(), or by accept_web_socket().
+//
+// Belongs to the io_context thread. Valid until the handler's coroutine ends. When the peer goes away or a
+// time limit runs out, the pending operation returns an error (kCancelled or kTimeout) and so do all later ones.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "base/result.h"
+#include "http/message.h"
+#include "http/web_socket.h"
+
+namespace atl::http {
+
+template <typename T>
+using Task = boost::asio::awaitable<T>;
+
+class Connection;
+
+class Exchange {
+ public:
+  Exchange(Connection& connection, Request request);
+
+  const Request& request() const { return request_; }
+  bool answered() const { return answered_; }
+
+  // The whole body; kExhausted when it is over `limit` (also when it only claims to be).
+  Task<Result<std::string>> read_body(size_t limit);
+  // Part of the body, for streaming uploads; 0 at its end.
+  Task<Result<size_t>> read_body_some(std::span<char> into);
+
+  Task<Result<void>> reply(Response response);
+
+  // A chunked answer. write() returns when the bytes are handed to the kernel: a slow reader slows the writer.
+  Task<Result<void>> start_stream(int status, Headers headers);
+  Task<Result<void>> write(std::string_view bytes);
+  Task<Result<void>> finish();
+
+  bool wants_web_socket() const;
+  // Answers 101. The handler keeps using the socket until it returns.
+  Task<Result<std::unique_ptr<WebSocket>>> accept_web_socket();
+
+ private:
+  Connection& connection_;
+  Request request_;
+  bool answered_ = false;
+};
+
+// Server-sent events on top of a started stream. Data with line breaks becomes several data lines, so a
+// program's output cannot inject an event; `id` and `event` must not contain line breaks.
+struct ServerSentEvent {
+  std::string id;
+  std::string event;
+  std::string data;
+};
+std::string format_event(const ServerSentEvent& event);
+// start_stream() with the header fields that event streams need.
+Task<Result<void>> start_events(Exchange& exchange);
+
+}  // namespace atl::http

@@ -1,0 +1,111 @@
+#include "warden/protocol.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace atl::warden {
+namespace {
+
+bool all_zero(std::span<const unsigned char> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](unsigned char byte) { return byte == 0; });
+}
+
+template <typename T>
+bool is_zero(const T& value) {
+  return all_zero({reinterpret_cast<const unsigned char*>(&value), sizeof value});
+}
+
+template <typename T>
+bool between(T value, T low, T high) {
+  return value >= low && value <= high;
+}
+
+Error invalid(const char* what) { return Error(Code::kInvalid, what); }
+
+bool is_id(const IdText& text) {
+  return SandboxId::parse(std::string_view(text.data(), text.size())).has_value();
+}
+
+Result<void> check_launch_fields(const Request& request) {
+  if (!between(request.cpu_millis, kMinCpuMillis, kMaxCpuMillis)) return invalid("bad cpu_millis");
+  if (!between(request.pids, kMinPids, kMaxPids)) return invalid("bad pids");
+  if (!between(request.memory_bytes, kMinMemoryBytes, kMaxMemoryBytes))
+    return invalid("bad memory_bytes");
+  if (!between(request.disk_bytes, kMinDiskBytes, kMaxDiskBytes)) return invalid("bad disk_bytes");
+  if (is_zero(request.nonce)) return invalid("no nonce");
+  return {};
+}
+
+Result<void> check_no_launch_fields(const Request& request) {
+  bool none = request.cpu_millis == 0 && request.pids == 0 && request.memory_bytes == 0 &&
+              request.disk_bytes == 0 && is_zero(request.image) && is_zero(request.nonce);
+  if (!none) return invalid("a field that this operation does not use is set");
+  return {};
+}
+
+}  // namespace
+
+std::string_view step_name(Step step) {
+  static constexpr std::string_view kNames[] = {
+      "none",     "record",  "uid_range",  "pool",    "layer",   "image",        "cgroup",
+      "listener", "clone",   "uid_map",    "idmap",   "spawner", "namespaces",   "root",
+      "devices",  "proc",    "pivot",      "network", "capabilities", "agent",   "helper"};
+  static_assert(std::size(kNames) == kLastStep + 1);
+  auto index = static_cast<uint16_t>(step);
+  return index <= kLastStep ? kNames[index] : "unknown";
+}
+
+Result<Request> parse_request(std::span<const unsigned char> message) {
+  Request request;
+  if (message.size() != sizeof request) return invalid("request has the wrong size");
+  std::memcpy(&request, message.data(), sizeof request);
+  if (request.magic != kMagic) return invalid("request has the wrong magic");
+  if (request.version != kVersion) return invalid("request has another version");
+  if (request.reserved != 0) return invalid("a reserved field is set");
+  switch (request.operation) {
+    case Operation::kLaunch:
+      if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
+      ATOLL_TRY_VOID(check_launch_fields(request));
+      return request;
+    case Operation::kRemove:
+      if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
+      break;
+    case Operation::kList:
+      if (!is_zero(request.sandbox_id) && !is_id(request.sandbox_id))
+        return invalid("bad sandbox id");
+      break;
+    case Operation::kProbe:
+      if (!is_zero(request.sandbox_id)) return invalid("a sandbox id that is not used");
+      break;
+    default:
+      return invalid("unknown operation");
+  }
+  ATOLL_TRY_VOID(check_no_launch_fields(request));
+  return request;
+}
+
+Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
+  ParsedReply parsed;
+  Reply& reply = parsed.reply;
+  if (message.size() < sizeof reply) return invalid("reply is too short");
+  std::memcpy(&reply, message.data(), sizeof reply);
+  parsed.ids = message.subspan(sizeof reply);
+  if (reply.magic != kMagic) return invalid("reply has the wrong magic");
+  if (reply.version != kVersion) return invalid("reply has another version");
+  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 4))
+    return invalid("unknown operation");
+  if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kExhausted))
+    return invalid("unknown status");
+  if (static_cast<uint16_t>(reply.step) > kLastStep) return invalid("unknown step");
+  if (reply.id_count > kMaxListedIds) return invalid("too many ids");
+  if (parsed.ids.size() != reply.id_count * sizeof(IdText)) return invalid("ids do not fit");
+  if (reply.id_count > 0 && reply.operation != Operation::kList) return invalid("unasked ids");
+  for (size_t i = 0; i < reply.id_count; ++i) {
+    IdText text;
+    std::memcpy(&text, parsed.ids.data() + i * sizeof text, sizeof text);
+    if (!is_id(text)) return invalid("bad sandbox id in list");
+  }
+  return parsed;
+}
+
+}  // namespace atl::warden

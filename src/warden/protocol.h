@@ -1,0 +1,122 @@
+// What atolld may ask of the warden: fixed structs over a SOCK_SEQPACKET socket, one request or reply a
+// message. No message carries a path, an argument list, a uid, a mount option or configuration text:
+// only ids, digests, numbers and enums, so there is nothing to parse, only fields to check.
+//
+// The same structs are read by both sides, which are built together and live on one host; the version
+// guards against an old process that is still running during an upgrade.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace atl::warden {
+
+inline constexpr uint32_t kMagic = 0x4c4c5441;  // "ATLL"
+inline constexpr uint16_t kVersion = 1;
+
+inline constexpr size_t kNonceBytes = 16;
+inline constexpr size_t kMaxListedIds = 512;
+
+// Bounds of each limit; the API checks the same ones and names the field.
+inline constexpr uint32_t kMinCpuMillis = 10;
+inline constexpr uint32_t kMaxCpuMillis = 1'024'000;
+inline constexpr uint64_t kMinMemoryBytes = 16ull << 20;
+inline constexpr uint64_t kMaxMemoryBytes = 1ull << 40;
+inline constexpr uint32_t kMinPids = 8;
+inline constexpr uint32_t kMaxPids = 65'536;
+inline constexpr uint64_t kMinDiskBytes = 1ull << 20;
+inline constexpr uint64_t kMaxDiskBytes = 1ull << 44;
+
+enum class Operation : uint16_t {
+  kProbe = 1,   // is everything here that a jail needs?
+  kLaunch = 2,  // build an isolate
+  kRemove = 3,  // end an isolate and free all it held; removing nothing is a success
+  kList = 4,    // ids of the isolates that exist, after a given id, in order
+};
+
+struct Request {
+  uint32_t magic;
+  uint16_t version;
+  Operation operation;
+  uint64_t request_id;  // repeated in the reply
+  // kLaunch, kRemove: the id. kList: the id after which to go on, or all zero.
+  std::array<char, SandboxId::kLength> sandbox_id;
+  // kLaunch only; zero otherwise.
+  uint32_t cpu_millis;
+  uint32_t pids;
+  uint32_t reserved;
+  uint64_t memory_bytes;
+  uint64_t disk_bytes;
+  std::array<unsigned char, Digest::kBytes> image;
+  std::array<unsigned char, kNonceBytes> nonce;
+};
+static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 112);
+
+enum class Status : uint16_t {
+  kOk = 0,
+  kFailed = 1,     // `step` and `system_errno` say where
+  kExists = 2,     // kLaunch: the id is taken
+  kNoImage = 3,    // kLaunch: no image of that digest
+  kExhausted = 4,  // no uid range, no room in the pool, or too many at once
+};
+
+// The steps of building an isolate, in order; a failed launch names the one that failed.
+enum class Step : uint16_t {
+  kNone = 0,
+  kRecord,
+  kUidRange,
+  kPool,
+  kLayer,
+  kImage,
+  kCgroup,
+  kListener,
+  kClone,
+  kUidMap,
+  kIdmap,
+  kSpawner,
+  kNamespaces,
+  kRoot,
+  kDevices,
+  kProc,
+  kPivot,
+  kNetwork,
+  kCapabilities,
+  kAgent,
+  kHelper,  // the helper process itself died
+};
+inline constexpr uint16_t kLastStep = static_cast<uint16_t>(Step::kHelper);
+
+std::string_view step_name(Step step);
+
+struct Reply {
+  uint32_t magic;
+  uint16_t version;
+  Operation operation;
+  uint64_t request_id;
+  Status status;
+  Step step;
+  int32_t system_errno;
+  uint32_t elapsed_us;
+  uint32_t id_count;  // kList: how many ids follow this struct, at most kMaxListedIds
+};
+static_assert(std::is_trivially_copyable_v<Reply> && sizeof(Reply) == 32);
+
+using IdText = std::array<char, SandboxId::kLength>;
+inline constexpr size_t kMaxReplyBytes = sizeof(Reply) + kMaxListedIds * sizeof(IdText);
+
+// Copies the message once, then checks every field, also that unused ones are zero.
+Result<Request> parse_request(std::span<const unsigned char> message);
+
+struct ParsedReply {
+  Reply reply;
+  std::span<const unsigned char> ids;  // id_count times IdText, inside the message
+};
+Result<ParsedReply> parse_reply(std::span<const unsigned char> message);
+
+}  // namespace atl::warden
