@@ -1,5 +1,6 @@
-// Little-endian encoding of small messages: ByteWriter appends, ByteReader takes apart. A reader that
-// runs past the end turns bad and gives zeros; check ok() once at the end, before using any value.
+// Little-endian encoding of small messages: ByteWriter appends, ByteReader takes apart. A reader
+// that runs past the end turns bad and gives zeros; check ok() once at the end, before using any
+// value.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
-// Time, behind a seam because tests of `sandbox/` must not sleep. Deadlines use steady time only; wall
-// time is for showing to people.
+// Time, behind a seam because tests of `sandbox/` must not sleep. Deadlines use steady time only;
+// wall time is for showing to people.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 namespace atl {
@@ -37,6 +38,11 @@ class FakeClock final : public Clock {
   SteadyTime steady_{std::chrono::hours(1)};
   WallTime wall_{std::chrono::seconds(1'800'000'000)};
 };
+
+// Milliseconds since 1970, as rows store it.
+inline int64_t to_milliseconds(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
 
 // 2026-11-15T21:28:00.123Z
 std::string to_rfc3339(WallTime time);

@@ -1,5 +1,5 @@
-// Whole-file reads and writes through a directory fd, for small control files (cgroup, /proc, pid and
-// key files). Every read has a limit.
+// Whole-file reads and writes through a directory fd, for small control files (cgroup, /proc, pid
+// and key files). Every read has a limit.
 #pragma once
 
 #include <fcntl.h>

@@ -68,6 +68,10 @@ void append_json_string(std::string& out, std::string_view text) {
     } else if (length == 1) {
       append_escaped(out, static_cast<unsigned char>(text[0]));
       text.remove_prefix(1);
+    } else if (text[0] == '\xc2' && static_cast<unsigned char>(text[1]) < 0xa0) {
+      // U+0080 to U+009F: terminals obey these as they do ESC sequences.
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(text[1]));
+      text.remove_prefix(length);
     } else {
       out += text.substr(0, length);
       text.remove_prefix(length);

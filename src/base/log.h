@@ -1,6 +1,6 @@
 // Structured log: one JSON object a line on standard error, with time, level, process, message and
-// fields. Values are escaped, so a program's output cannot forge a record. Never pass a key, a token, an
-// environment or a program's bytes as a value.
+// fields. Values are escaped, so a program's output cannot forge a record. Never pass a key, a
+// token, an environment or a program's bytes as a value.
 //
 //   log_info("sandbox ready", {{"sandbox", id.view()}, {"launch_us", micros}});
 //

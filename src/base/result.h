@@ -1,8 +1,8 @@
 // Result<T>: a value, or the Error that stood in its way. For operating failures only: bugs are
 // ATOLL_CHECK, and how a user's program ended is a value, not an error.
 //
-// A message is lower case, without a full stop, and says what was attempted on what. Context is added
-// on the way up: "launch s3k…: mount overlay: permission denied".
+// A message is lower case, without a full stop, and says what was attempted on what. Context is
+// added on the way up: "launch s3k…: mount overlay: permission denied".
 #pragma once
 
 #include <errno.h>
@@ -46,9 +46,22 @@ class [[nodiscard]] Error {
   int system_errno() const { return system_errno_; }
   const std::string& message() const { return message_; }
 
+  // A stable name for programs ("template_not_found"), and the input field it is about. Both may be
+  // empty.
+  const std::string& reason() const { return reason_; }
+  const std::string& field() const { return field_; }
+
   // Prefixes what was being attempted.
   Error&& with_context(std::string_view context) && {
     message_ = std::string(context) + ": " + message_;
+    return std::move(*this);
+  }
+  Error&& with_reason(std::string_view reason) && {
+    reason_ = reason;
+    return std::move(*this);
+  }
+  Error&& with_field(std::string_view field) && {
+    field_ = field;
     return std::move(*this);
   }
 
@@ -56,6 +69,8 @@ class [[nodiscard]] Error {
   Code code_;
   int system_errno_;
   std::string message_;
+  std::string reason_;
+  std::string field_;
 };
 
 template <typename T>
@@ -134,15 +149,15 @@ class [[nodiscard]] Result<void> {
   if (!result.ok()) return_keyword std::move(result).error();           \
   declaration = std::move(result).value()
 #define ATOLL_TRY(declaration, ...) \
-  ATOLL_TRY_IMPL(ATOLL_CONCAT(result_, __LINE__), declaration, (__VA_ARGS__), return)
+  ATOLL_TRY_IMPL(ATOLL_CONCAT(result_, __LINE__), declaration, (__VA_ARGS__), return )
 #define ATOLL_CO_TRY(declaration, ...) \
-  ATOLL_TRY_IMPL(ATOLL_CONCAT(result_, __LINE__), declaration, (__VA_ARGS__), co_return)
+  ATOLL_TRY_IMPL(ATOLL_CONCAT(result_, __LINE__), declaration, (__VA_ARGS__), co_return )
 #define ATOLL_TRY_VOID_IMPL(result, expression, return_keyword) \
   do {                                                          \
     auto result = (expression);                                 \
     if (!result.ok()) return_keyword std::move(result).error(); \
   } while (false)
 #define ATOLL_TRY_VOID(...) \
-  ATOLL_TRY_VOID_IMPL(ATOLL_CONCAT(result_, __LINE__), (__VA_ARGS__), return)
+  ATOLL_TRY_VOID_IMPL(ATOLL_CONCAT(result_, __LINE__), (__VA_ARGS__), return )
 #define ATOLL_CO_TRY_VOID(...) \
-  ATOLL_TRY_VOID_IMPL(ATOLL_CONCAT(result_, __LINE__), (__VA_ARGS__), co_return)
+  ATOLL_TRY_VOID_IMPL(ATOLL_CONCAT(result_, __LINE__), (__VA_ARGS__), co_return )
