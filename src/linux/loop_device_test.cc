@@ -1,0 +1,41 @@
+#include "linux/loop_device.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+
+namespace atl::linux {
+namespace {
+
+TEST(LoopDevice, IsFoundByItsFileAndDetachedWithItsLastUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  char path[] = "/tmp/atoll-loop-test-XXXXXX";
+  Fd file(mkostemp(path, O_CLOEXEC));
+  ASSERT_TRUE(file.valid());
+  ASSERT_EQ(ftruncate(file.get(), 1 << 20), 0);
+  auto none = find_loop_device(file.get());
+  ASSERT_TRUE(none.ok());
+  EXPECT_FALSE(none->has_value());
+  {
+    auto device = attach_loop_device(file.get(), LoopAccess::kReadWrite);
+    ASSERT_TRUE(device.ok()) << device.error().message();
+    auto found = find_loop_device(file.get());
+    ASSERT_TRUE(found.ok() && found->has_value());
+    EXPECT_EQ((*found)->path, device->path);
+  }
+  bool gone = false;
+  for (int i = 0; i < 100 && !gone; ++i) {  // the kernel detaches in the background
+    auto found = find_loop_device(file.get());
+    ASSERT_TRUE(found.ok());
+    gone = !found->has_value();
+    if (!gone) usleep(10'000);
+  }
+  EXPECT_TRUE(gone);
+  unlink(path);
+}
+
+}  // namespace
+}  // namespace atl::linux

@@ -1,0 +1,30 @@
+#include "linux/pidfd.h"
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace atl::linux {
+
+Result<Fd> open_pidfd(pid_t pid) {
+  long fd = syscall(SYS_pidfd_open, pid, 0);
+  if (fd < 0) return Error::system("pidfd_open " + std::to_string(pid));
+  return Fd(static_cast<int>(fd));
+}
+
+Result<void> send_signal(int pidfd, int signal_number) {
+  if (syscall(SYS_pidfd_send_signal, pidfd, signal_number, nullptr, 0) != 0)
+    return Error::system("send signal " + std::to_string(signal_number));
+  return {};
+}
+
+Result<int> wait_for_exit(int pidfd) {
+  siginfo_t info = {};
+  while (waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED | __WALL) != 0)
+    if (errno != EINTR) return Error::system("wait for process");
+  bool exited = info.si_code == CLD_EXITED;
+  int core = info.si_code == CLD_DUMPED ? WCOREFLAG : 0;
+  return exited ? W_EXITCODE(info.si_status, 0) : W_EXITCODE(0, info.si_status) | core;
+}
+
+}  // namespace atl::linux

@@ -1,0 +1,73 @@
+#include "linux/subvolume.h"
+
+#include <fcntl.h>
+#include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/file.h"
+
+namespace atl::linux {
+namespace {
+
+// linux/btrfs.h of Debian 12 (6.1) does not know it yet.
+constexpr uint64_t kEnableSimpleQuota = 4;
+
+Result<void> copy_name(char* target, size_t size, const std::string& name) {
+  if (name.empty() || name.size() >= size) return Error::from_errno("subvolume name", ENAMETOOLONG);
+  std::memcpy(target, name.c_str(), name.size() + 1);
+  return {};
+}
+
+Result<uint64_t> subvolume_id(int subvolume) {
+  btrfs_ioctl_ino_lookup_args lookup = {};
+  lookup.objectid = BTRFS_FIRST_FREE_OBJECTID;
+  if (ioctl(subvolume, BTRFS_IOC_INO_LOOKUP, &lookup) != 0)
+    return Error::system("look up the id of a subvolume");
+  return static_cast<uint64_t>(lookup.treeid);
+}
+
+Result<void> set_limit(int subvolume, uint64_t limit_bytes) {
+  ATOLL_TRY(uint64_t id, subvolume_id(subvolume));
+  btrfs_ioctl_qgroup_limit_args limit = {};
+  limit.qgroupid = id;  // level 0
+  limit.lim.flags = BTRFS_QGROUP_LIMIT_MAX_RFER;
+  limit.lim.max_rfer = limit_bytes;
+  if (ioctl(subvolume, BTRFS_IOC_QGROUP_LIMIT, &limit) != 0)
+    return Error::system("limit a subvolume");
+  return {};
+}
+
+}  // namespace
+
+Result<void> enable_btrfs_quotas(int file_system) {
+  btrfs_ioctl_quota_ctl_args control = {};
+  control.cmd = kEnableSimpleQuota;
+  if (ioctl(file_system, BTRFS_IOC_QUOTA_CTL, &control) == 0 || errno == EEXIST) return {};
+  if (errno != EINVAL && errno != EOPNOTSUPP) return Error::system("enable simple quotas");
+  control = {};
+  control.cmd = BTRFS_QUOTA_CTL_ENABLE;
+  if (ioctl(file_system, BTRFS_IOC_QUOTA_CTL, &control) == 0 || errno == EEXIST) return {};
+  return Error::system("enable quotas");
+}
+
+Result<void> create_subvolume(int directory, const std::string& name, uint64_t limit_bytes) {
+  btrfs_ioctl_vol_args_v2 create = {};
+  ATOLL_TRY_VOID(copy_name(create.name, sizeof create.name, name));
+  if (ioctl(directory, BTRFS_IOC_SUBVOL_CREATE_V2, &create) != 0)
+    return Error::system("create subvolume " + name);
+  ATOLL_TRY(Fd subvolume, open_at(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  return set_limit(subvolume.get(), limit_bytes);
+}
+
+Result<void> remove_subvolume(int directory, const std::string& name) {
+  btrfs_ioctl_vol_args remove = {};
+  ATOLL_TRY_VOID(copy_name(remove.name, sizeof remove.name, name));
+  if (ioctl(directory, BTRFS_IOC_SNAP_DESTROY, &remove) == 0 || errno == ENOENT) return {};
+  return Error::system("remove subvolume " + name);
+}
+
+}  // namespace atl::linux

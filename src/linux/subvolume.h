@@ -1,0 +1,24 @@
+// Subvolumes of btrfs, their quotas, their removal: see btrfs-ioctl(2). Not called btrfs.h, because
+// this folder would then hide the kernel header <linux/btrfs.h>.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace atl::linux {
+
+// Simple quotas where the kernel has them (6.7), else classic ones. Already enabled is a success.
+Result<void> enable_btrfs_quotas(int file_system);
+
+// A subvolume `name` in the open directory, empty, owned by the caller, that may hold
+// `limit_bytes`.
+Result<void> create_subvolume(int directory, const std::string& name, uint64_t limit_bytes);
+
+// Gone at once for whoever looks; its blocks are freed in the background. Absence is a success.
+Result<void> remove_subvolume(int directory, const std::string& name);
+
+}  // namespace atl::linux
