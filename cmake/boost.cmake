@@ -12,3 +12,6 @@ target_compile_definitions(atoll_asio PUBLIC BOOST_ASIO_SEPARATE_COMPILATION BOO
 if(ATOLL_SANITIZE)
   target_link_libraries(atoll_asio PRIVATE atoll_options)
 endif()
+# g++ 12 does not see that awaitable frames are freed by the operator delete of the same class.
+target_compile_options(atoll_asio INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)

@@ -1,10 +1,13 @@
-// A blocking HTTP/1.1 client with keep-alive, for the command line, tests and benchmarks. One request at a
-// time; reconnects by itself when the server closed an idle connection. Responses are bounded.
+// A blocking HTTP/1.1 client with keep-alive, for the command line, tests and benchmarks. One
+// request at a time; reconnects by itself when the server closed an idle connection. Responses are
+// bounded.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "http/message.h"
@@ -13,13 +16,21 @@ namespace atl::http {
 
 class Client {
  public:
-  // Nothing is dialled until the first request.
+  // Nothing is dialled until the first request. `timeout` bounds a whole send(); for stream() it
+  // bounds the time without progress.
   static std::unique_ptr<Client> create(std::string host, unsigned short port,
                                         std::chrono::milliseconds timeout);
   virtual ~Client() = default;
-  // `headers` without Host and Content-Length, which are filled in.
+  // `headers` without Host and Content-Length, which are filled in. kUnavailable: no connection, or
+  // lost before the answer. A request on an idle connection that turned out closed is sent again if
+  // it may be done twice: not POST or PATCH, unless it has an Idempotency-Key.
   virtual Result<Response> send(Method method, const std::string& target, const Headers& headers,
                                 std::string body) = 0;
+  // Hands over the body of the answer, of any status, as it comes; false from `on_bytes` ends the
+  // connection. The body of the returned response is empty.
+  virtual Result<Response> stream(Method method, const std::string& target, const Headers& headers,
+                                  std::string body,
+                                  std::function<bool(std::string_view)> on_bytes) = 0;
 };
 
 inline constexpr size_t kMaxResponseBytes = 256 * 1024 * 1024;

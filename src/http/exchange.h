@@ -1,8 +1,9 @@
-// One request and its answer on one connection. A handler reads the body if it wants it, then answers once:
-// by reply(), or by start_stream() + write()… + finish(), or by accept_web_socket().
+// One request and its answer on one connection. A handler reads the body if it wants it, then
+// answers once: by reply(), or by start_stream() + write()… + finish(), or by accept_web_socket().
 //
-// Belongs to the io_context thread. Valid until the handler's coroutine ends. When the peer goes away or a
-// time limit runs out, the pending operation returns an error (kCancelled or kTimeout) and so do all later ones.
+// Belongs to the io_context thread. Valid until the handler's coroutine ends. When the peer goes
+// away or a time limit runs out, the pending operation returns an error (kCancelled or kTimeout)
+// and so do all later ones.
 #pragma once
 
 #include <memory>
@@ -37,7 +38,8 @@ class Exchange {
 
   Task<Result<void>> reply(Response response);
 
-  // A chunked answer. write() returns when the bytes are handed to the kernel: a slow reader slows the writer.
+  // A chunked answer. write() returns when the bytes are handed to the kernel: a slow reader slows
+  // the writer.
   Task<Result<void>> start_stream(int status, Headers headers);
   Task<Result<void>> write(std::string_view bytes);
   Task<Result<void>> finish();
@@ -52,8 +54,8 @@ class Exchange {
   bool answered_ = false;
 };
 
-// Server-sent events on top of a started stream. Data with line breaks becomes several data lines, so a
-// program's output cannot inject an event; `id` and `event` must not contain line breaks.
+// Server-sent events on top of a started stream. Data with line breaks becomes several data lines,
+// so a program's output cannot inject an event; `id` and `event` must not contain line breaks.
 struct ServerSentEvent {
   std::string id;
   std::string event;

@@ -1,8 +1,9 @@
-// HTTP messages as plain values. No Beast type appears in a header of this folder, so that only its own
-// .cc files pay for compiling it.
+// HTTP messages as plain values. No Beast type appears in a header of this folder, so that only its
+// own .cc files pay for compiling it.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ enum class Method : uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOption
 
 std::string_view method_name(Method method);
 
+// For ASCII, as header names and tokens are.
+bool equal_ignoring_case(std::string_view a, std::string_view b);
+
 // Header fields in order; names compare without case.
 class Headers {
  public:
@@ -25,6 +29,8 @@ class Headers {
   // The first field of that name.
   std::optional<std::string_view> find(std::string_view name) const;
   size_t count(std::string_view name) const;
+  // Whether a field of that name has `token` in its comma-separated list.
+  bool lists(std::string_view name, std::string_view token) const;
   const std::vector<std::pair<std::string, std::string>>& fields() const { return fields_; }
 
  private:

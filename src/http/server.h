@@ -1,8 +1,10 @@
 // The listener: accepts, reads requests within limits and hands each to one handler. HTTP/1.1 with
 // keep-alive, chunked bodies both ways and WebSocket.
 //
-// Belongs to the io_context thread. stop() ends the server cleanly: no new connections, idle ones closed,
-// requests under way get `drain` to finish and are then cancelled; afterwards run() returns.
+// Belongs to the io_context thread. stop() ends the server cleanly: no new connections, idle ones
+// closed, requests under way get `drain` to finish and are then cancelled; afterwards run()
+// returns. A cancelled handler sees its pending operation fail (Asio's per-operation cancellation,
+// terminal) and must return: run() waits for it and cancels again every 100 ms.
 #pragma once
 
 #include <chrono>
@@ -22,30 +24,40 @@ namespace atl::http {
 struct Limits {
   size_t header_bytes = 16 * 1024;
   size_t connections = 8192;
-  std::chrono::milliseconds header_time{10'000};  // first byte of a request to the end of its header
-  std::chrono::milliseconds idle_time{75'000};    // between two requests
-  std::chrono::milliseconds body_time{30'000};    // without progress while reading a body
-  std::chrono::milliseconds write_time{60'000};   // without progress while writing
+  std::chrono::milliseconds header_time{
+      10'000};                                   // first byte of a request to the end of its header
+  std::chrono::milliseconds idle_time{75'000};   // between two requests
+  std::chrono::milliseconds body_time{30'000};   // without progress while reading a body
+  std::chrono::milliseconds write_time{60'000};  // without progress while writing
   std::chrono::milliseconds drain{5'000};
   size_t web_socket_message_bytes = 1024 * 1024;
 };
 
 using Handler = std::function<Task<void>(Exchange&)>;
 
-// How a request that never reached the handler is answered (bad syntax, too large a header, too slow, too
-// many connections), so that the API keeps one shape of error. `reason` is for people.
+// How a request that never reached the handler is answered (bad syntax, too large a header, too
+// slow, too many connections), so that the API keeps one shape of error. `reason` is for people.
 using Refusal = std::function<Response(int status, std::string_view reason)>;
 
+// What all connections of a server follow.
+struct Rules {
+  Limits limits;
+  Handler handler;
+  Refusal refusal;
+};
+
+// To be destroyed before run() was started or after it returned, and before the io_context.
 class Server {
  public:
-  // Binds and listens at once, so that a taken port is an error here. Port 0 picks a free one.
+  // Binds and listens at once, so that a taken port is an error here. `address` is a literal; port
+  // 0 picks a free one.
   static Result<std::unique_ptr<Server>> listen(boost::asio::io_context& context,
                                                 const std::string& address, unsigned short port,
-                                                Limits limits, Handler handler, Refusal refusal);
+                                                Rules rules);
   virtual ~Server() = default;
   virtual unsigned short port() const = 0;
   virtual size_t open_connections() const = 0;
-  // Serves until stopped.
+  // Serves until stopped, or until its own coroutine is cancelled, which counts as stop().
   virtual Task<void> run() = 0;
   virtual void stop() = 0;
 };

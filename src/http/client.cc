@@ -1,0 +1,332 @@
+#include "http/client.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <netinet/tcp.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "http/head.h"
+#include "http/parser.h"
+
+namespace atl::http {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr size_t kMaxHeaderBytes = 64 * 1024;
+constexpr size_t kStepBytes = 64 * 1024;
+// What a server may answer while we are still sending.
+constexpr size_t kMaxEarlyBytes = 1024 * 1024;
+
+using Sink = std::function<bool(std::string_view)>;
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+
+bool is_idempotent(Method method) { return method != Method::kPost && method != Method::kPatch; }
+
+std::string host_field(const std::string& host, unsigned short port) {
+  bool is_ipv6 = host.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+class BlockingClient final : public Client {
+ public:
+  BlockingClient(std::string host, unsigned short port, milliseconds timeout)
+      : host_(std::move(host)), port_(port), timeout_(timeout) {}
+
+  Result<Response> send(Method method, const std::string& target, const Headers& headers,
+                        std::string body) override;
+  Result<Response> stream(Method method, const std::string& target, const Headers& headers,
+                          std::string body,
+                          std::function<bool(std::string_view)> on_bytes) override;
+
+ private:
+  // A request ready for the wire.
+  struct Message {
+    Method method;
+    std::string head;
+    std::string body;
+    bool may_repeat;
+  };
+
+  Result<Message> prepare(Method method, const std::string& target, const Headers& headers,
+                          std::string body) const;
+  Result<Response> exchange(const Message& message, const Sink& sink);
+  Result<Response> exchange_once(const Message& message, const Sink& sink);
+  Result<void> connect();
+  Result<void> connect_to(const addrinfo& address);
+  Result<void> send_message(const Message& message);
+  Result<void> send_bytes(std::string_view bytes);
+  Result<Response> receive(const Message& message, const Sink& sink);
+  Result<void> receive_header(ResponseParser& parser, Method method);
+  Result<void> receive_body(ResponseParser& parser, const Sink& sink);
+  // 0 at the end of the stream.
+  Result<size_t> receive_more();
+  Result<void> wait(short events);
+  bool idle_connection_is_dead() const;
+  void hang_up();
+
+  std::string host_;
+  unsigned short port_;
+  milliseconds timeout_;
+  Fd socket_;
+  std::string input_;
+  bool heard_ = false;  // any byte of the answer
+  SteadyTime deadline_;
+};
+
+Result<Response> BlockingClient::send(Method method, const std::string& target,
+                                      const Headers& headers, std::string body) {
+  ATOLL_TRY(Message message, prepare(method, target, headers, std::move(body)));
+  std::string received;
+  bool too_long = false;
+  auto keep = [&](std::string_view bytes) {
+    too_long = bytes.size() > kMaxResponseBytes - received.size();
+    if (!too_long) received.append(bytes);
+    return !too_long;
+  };
+  ATOLL_TRY(Response response, exchange(message, keep));
+  if (too_long) return Error(Code::kExhausted, "receive from " + host_ + ": answer is too long");
+  response.body = std::move(received);
+  return response;
+}
+
+Result<Response> BlockingClient::stream(Method method, const std::string& target,
+                                        const Headers& headers, std::string body,
+                                        std::function<bool(std::string_view)> on_bytes) {
+  ATOLL_TRY(Message message, prepare(method, target, headers, std::move(body)));
+  auto pass_on = [&](std::string_view bytes) {
+    bool more = on_bytes(bytes);
+    deadline_ = steady_clock::now() + timeout_;
+    return more;
+  };
+  return exchange(message, pass_on);
+}
+
+Result<BlockingClient::Message> BlockingClient::prepare(Method method, const std::string& target,
+                                                        const Headers& headers,
+                                                        std::string body) const {
+  std::string host = host_field(host_, port_);
+  RequestHead head{.method = method, .target = target, .host = host, .body_bytes = body.size()};
+  ATOLL_TRY(std::string text, format_request_head(head, headers));
+  bool may_repeat = is_idempotent(method) || headers.find("idempotency-key").has_value();
+  return Message{
+      .method = method, .head = std::move(text), .body = std::move(body), .may_repeat = may_repeat};
+}
+
+Result<Response> BlockingClient::exchange(const Message& message, const Sink& sink) {
+  deadline_ = steady_clock::now() + timeout_;
+  if (idle_connection_is_dead()) hang_up();
+  bool reused = socket_.valid();
+  heard_ = false;
+  auto response = exchange_once(message, sink);
+  if (response.ok()) return response;
+  hang_up();
+  // The server closed the idle connection just when the request was under way. Whether it acted on
+  // it nobody knows, so only what may be done twice is sent again.
+  bool closed = response.error().code() == Code::kUnavailable;
+  if (!reused || heard_ || !closed || !message.may_repeat) return response;
+  response = exchange_once(message, sink);
+  if (!response.ok()) hang_up();
+  return response;
+}
+
+Result<Response> BlockingClient::exchange_once(const Message& message, const Sink& sink) {
+  if (!socket_) ATOLL_TRY_VOID(connect());
+  auto sent = send_message(message);
+  // A server that refuses a long body answers and closes; the answer says more than the failed
+  // send.
+  if (!sent.ok() && sent.error().code() != Code::kUnavailable) return std::move(sent).error();
+  auto response = receive(message, sink);
+  if (!response.ok() && !sent.ok() && !heard_) return std::move(sent).error();
+  return response;
+}
+
+Result<void> BlockingClient::connect() {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  std::string what = "connect to " + host_field(host_, port_);
+  int failed = getaddrinfo(host_.c_str(), std::to_string(port_).c_str(), &hints, &found);
+  if (failed != 0) return Error(Code::kUnavailable, what + ": " + gai_strerror(failed));
+  std::unique_ptr<addrinfo, FreeAddresses> addresses(found);
+  Error last(Code::kUnavailable, "no address");
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+    auto connected = connect_to(*address);
+    if (connected.ok()) return connected;
+    last = std::move(connected).error();
+  }
+  return std::move(last).with_context(what);
+}
+
+Result<void> BlockingClient::connect_to(const addrinfo& address) {
+  Fd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return Error::system("socket");
+  int on = 1;
+  if (setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
+    return Error::system("set TCP_NODELAY");
+  }
+  socket_ = std::move(fd);
+  input_.clear();
+  if (::connect(socket_.get(), address.ai_addr, address.ai_addrlen) == 0) return {};
+  int why = errno;
+  if (why == EINPROGRESS) {
+    auto ready = wait(POLLOUT);
+    if (!ready.ok()) {
+      hang_up();
+      return ready;
+    }
+    socklen_t size = sizeof why;
+    if (getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &why, &size) != 0) why = errno;
+  }
+  if (why == 0) return {};
+  hang_up();
+  return Error(Code::kUnavailable, strerror(why), why);
+}
+
+Result<void> BlockingClient::send_message(const Message& message) {
+  // One segment for small requests: two would cost a second wake-up of the server.
+  if (message.body.size() <= kStepBytes) return send_bytes(message.head + message.body);
+  ATOLL_TRY_VOID(send_bytes(message.head));
+  return send_bytes(message.body);
+}
+
+Result<void> BlockingClient::send_bytes(std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count > 0) {
+      bytes.remove_prefix(static_cast<size_t>(count));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno == EPIPE || errno == ECONNRESET) {
+      return Error(Code::kUnavailable, "send: connection closed by the server");
+    }
+    if (errno != EAGAIN) return Error::system("send");
+    // Reads as well, or a server that answers before it has read everything would wait for us for
+    // ever.
+    ATOLL_TRY_VOID(wait(POLLIN | POLLOUT));
+    pollfd state{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    if (poll(&state, 1, 0) != 1 || input_.size() >= kMaxEarlyBytes) continue;
+    ATOLL_TRY(size_t early, receive_more());
+    if (early == 0) return Error(Code::kUnavailable, "send: connection closed by the server");
+  }
+  return {};
+}
+
+Result<Response> BlockingClient::receive(const Message& message, const Sink& sink) {
+  for (;;) {
+    ResponseParser parser;
+    ATOLL_TRY_VOID(receive_header(parser, message.method));
+    // 100 Continue and its like come before the answer.
+    if (parser.status() / 100 == 1 && parser.status() != 101) continue;
+    Response response;
+    response.status = parser.status();
+    response.headers = parser.take_headers();
+    ATOLL_TRY_VOID(receive_body(parser, sink));
+    bool reusable = parser.body_done() && parser.keep_alive() && input_.empty();
+    if (!reusable) hang_up();
+    return response;
+  }
+}
+
+Result<void> BlockingClient::receive_header(ResponseParser& parser, Method method) {
+  HeaderScanner scanner;
+  for (;;) {
+    auto length = scanner.scan(input_);
+    if (!length.ok()) return Error(Code::kCorrupt, "response header: " + length.error().message());
+    if (*length > 0) {
+      ATOLL_TRY_VOID(parser.parse_header(std::string_view(input_).substr(0, *length), method));
+      input_.erase(0, *length);
+      return {};
+    }
+    if (input_.size() > kMaxHeaderBytes) {
+      return Error(Code::kExhausted, "response header is too long");
+    }
+    ATOLL_TRY(size_t count, receive_more());
+    if (count == 0) return Error(Code::kUnavailable, "receive: connection closed by the server");
+  }
+}
+
+Result<void> BlockingClient::receive_body(ResponseParser& parser, const Sink& sink) {
+  std::string piece(kStepBytes, '\0');
+  while (!parser.body_done()) {
+    auto decoded = parser.decode(input_, piece);
+    if (!decoded.ok()) return std::move(decoded).error().with_context("response");
+    input_.erase(0, decoded->consumed);
+    if (decoded->produced > 0) {
+      // Not wanted any more: what is under way on this connection belongs to nobody.
+      if (!sink(std::string_view(piece).substr(0, decoded->produced))) return {};
+      continue;
+    }
+    if (parser.body_done()) break;
+    if (input_.size() > kMaxHeaderBytes) return Error(Code::kCorrupt, "response: bad chunk");
+    ATOLL_TRY(size_t count, receive_more());
+    if (count == 0) return parser.finish();
+  }
+  return {};
+}
+
+Result<size_t> BlockingClient::receive_more() {
+  std::array<char, 16 * 1024> piece;
+  for (;;) {
+    ssize_t count = recv(socket_.get(), piece.data(), piece.size(), 0);
+    if (count >= 0) {
+      heard_ = heard_ || count > 0;
+      input_.append(piece.data(), static_cast<size_t>(count));
+      return static_cast<size_t>(count);
+    }
+    if (errno == EINTR) continue;
+    if (errno == ECONNRESET || errno == EPIPE) {
+      return Error(Code::kUnavailable, "receive: connection reset by the server");
+    }
+    if (errno != EAGAIN) return Error::system("receive");
+    ATOLL_TRY_VOID(wait(POLLIN));
+  }
+}
+
+Result<void> BlockingClient::wait(short events) {
+  for (;;) {
+    auto left = std::chrono::ceil<milliseconds>(deadline_ - steady_clock::now());
+    if (left <= milliseconds(0)) {
+      return Error(Code::kTimeout, host_field(host_, port_) + " did not answer within " +
+                                       std::to_string(timeout_.count()) + " ms");
+    }
+    pollfd state{.fd = socket_.get(), .events = events, .revents = 0};
+    int timeout = static_cast<int>(std::min<int64_t>(left.count(), 1'000'000'000));
+    int ready = poll(&state, 1, timeout);
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return Error::system("poll");
+  }
+}
+
+// Nothing may arrive between two requests: an end, an error, or bytes that answer nothing.
+bool BlockingClient::idle_connection_is_dead() const {
+  if (!socket_) return false;
+  pollfd state{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+  return poll(&state, 1, 0) != 0;
+}
+
+void BlockingClient::hang_up() {
+  socket_.reset();
+  input_.clear();
+}
+
+}  // namespace
+
+std::unique_ptr<Client> Client::create(std::string host, unsigned short port,
+                                       milliseconds timeout) {
+  return std::make_unique<BlockingClient>(std::move(host), port, timeout);
+}
+
+}  // namespace atl::http

@@ -1,0 +1,92 @@
+// Connection: the requests that come over one wire, one after the other. Reads a header within
+// limits, hands the request to the handler as an Exchange, and decides whether another may follow.
+// Private to this folder.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <boost/asio/cancellation_signal.hpp>
+
+#include "http/exchange.h"
+#include "http/head.h"
+#include "http/parser.h"
+#include "http/server.h"
+#include "http/wire.h"
+
+namespace atl::http {
+
+class Connection {
+ public:
+  // kRefuse: one connection too many, which is told so and closed.
+  enum class Purpose : unsigned char { kServe, kRefuse };
+
+  // `rules` outlive the connection.
+  Connection(Wire::Socket socket, const Rules& rules, Purpose purpose)
+      : wire_(std::move(socket)), rules_(rules), purpose_(purpose) {}
+
+  // The whole life of the connection.
+  Task<void> run();
+
+  // For the server.
+  Purpose purpose() const { return purpose_; }
+  void sweep(SteadyTime now) { wire_.sweep(now); }
+  // Ends an idle connection now, a busy one after its answer.
+  void stop();
+  // Ends it whatever it does: its own operations fail, and the handler's pending one is cancelled.
+  // To be repeated until run() has ended, because a cancellation reaches only what is pending at
+  // that moment.
+  void cancel();
+  boost::asio::cancellation_slot cancellation_slot() { return cancellation_.slot(); }
+
+  // For Exchange.
+  Task<Result<size_t>> read_body_some(std::span<char> into);
+  std::optional<uint64_t> body_bytes_left() const { return parser_->body_bytes_left(); }
+  bool speaks_http_1_1() const { return !parser_->is_http_1_0(); }
+  Task<Result<void>> send(Method request_method, Response response);
+  Task<Result<void>> start_stream(Method request_method, int status, Headers headers);
+  Task<Result<void>> write(std::string_view bytes);
+  Task<Result<void>> finish();
+  Task<Result<std::unique_ptr<WebSocket>>> upgrade(const Request& request);
+
+ private:
+  // The answer to the request under way.
+  struct Answer {
+    enum class Stage : unsigned char { kNone, kBody, kDone, kUpgraded };
+    Stage stage = Stage::kNone;
+    Framing framing = Framing::kNone;
+    bool discard_body = false;     // the answer to HEAD
+    uint64_t body_bytes_left = 0;  // for Framing::kLength
+    After after = After::kKeepAlive;
+  };
+
+  Task<bool> serve_one();
+  Task<std::optional<size_t>> read_header();
+  Task<void> call_handler(Exchange& exchange);
+  Task<bool> settle();
+  Task<bool> drain_body();
+  Task<void> refuse(Refused refused);
+  Task<Result<size_t>> receive_body();
+  After after_answer(const Headers& headers) const;
+  Result<std::string> begin_answer(Method request_method, int status, const Headers& headers,
+                                   std::optional<uint64_t> body_bytes);
+  // Remembers the first failure: after it nothing works on this connection.
+  Error fail(Error error);
+
+  Wire wire_;
+  const Rules& rules_;
+  Purpose purpose_;
+  bool handling_ = false;
+  bool stopping_ = false;
+  bool served_before_ = false;
+  bool owes_continue_ = false;
+  std::optional<Error> broken_;
+  std::optional<RequestParser> parser_;
+  Answer answer_;
+  boost::asio::cancellation_signal cancellation_;
+};
+
+}  // namespace atl::http

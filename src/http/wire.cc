@@ -1,0 +1,106 @@
+#include "http/wire.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace atl::http {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr size_t kMaxIdleInputBytes = 4096;
+constexpr size_t kMaxLingerBytes = 4 * 1024 * 1024;
+constexpr std::chrono::milliseconds kLingerTime{1000};
+
+void drop_front(Wire::Parts& parts, size_t bytes) {
+  for (asio::const_buffer& part : parts) {
+    size_t taken = std::min(bytes, part.size());
+    part += taken;
+    bytes -= taken;
+  }
+}
+
+}  // namespace
+
+void Wire::consume(size_t bytes) {
+  ATOLL_CHECK(bytes <= end_ - begin_);
+  begin_ += bytes;
+  if (begin_ == end_) begin_ = end_ = 0;
+}
+
+void Wire::trim() {
+  if (begin_ == end_ && input_.size() > kMaxIdleInputBytes) std::string().swap(input_);
+}
+
+asio::awaitable<Result<size_t>> Wire::read_more(SteadyTime deadline, size_t room) {
+  if (interrupted_) co_return Error(Code::kCancelled, "read: connection is ending");
+  if (begin_ > 0) {
+    std::memmove(input_.data(), input_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (input_.size() < room) input_.resize(room);
+  if (end_ >= room) co_return Error(Code::kExhausted, "read: more than the buffer holds");
+  overdue_ = false;
+  read_deadline_ = deadline;
+  asio::mutable_buffer into(input_.data() + end_, room - end_);
+  auto [error, count] = co_await socket_.async_read_some(into, kAwait);
+  read_deadline_ = kNever;
+  if (error == asio::error::eof) co_return size_t{0};
+  if (error) co_return failure("read", error);
+  end_ += count;
+  co_return count;
+}
+
+asio::awaitable<Result<void>> Wire::write(Parts parts, std::chrono::milliseconds patience) {
+  while (asio::buffer_size(parts) > 0) {
+    if (interrupted_) co_return Error(Code::kCancelled, "write: connection is ending");
+    overdue_ = false;
+    write_deadline_ = std::chrono::steady_clock::now() + patience;
+    auto [error, count] = co_await socket_.async_write_some(parts, kAwait);
+    write_deadline_ = kNever;
+    if (error) co_return failure("write", error);
+    drop_front(parts, count);
+  }
+  co_return Result<void>();
+}
+
+asio::awaitable<void> Wire::linger() {
+  error_code error;
+  socket_.shutdown(Socket::shutdown_send, error);
+  if (error) co_return;
+  SteadyTime deadline = std::chrono::steady_clock::now() + kLingerTime;
+  size_t total = input().size();
+  consume(total);
+  while (total < kMaxLingerBytes) {
+    auto count = co_await read_more(deadline, kMaxIdleInputBytes);
+    if (!count.ok() || *count == 0) co_return;
+    total += *count;
+    consume(*count);
+  }
+}
+
+void Wire::interrupt() {
+  interrupted_ = true;
+  error_code error;
+  // Fails only on a socket that is closed, and then nothing is pending.
+  socket_.cancel(error);
+}
+
+void Wire::sweep(SteadyTime now) {
+  if (on_sweep_) on_sweep_(now);
+  if (now < read_deadline_ && now < write_deadline_) return;
+  overdue_ = true;
+  error_code error;
+  socket_.cancel(error);
+}
+
+Error Wire::failure(std::string_view operation, const error_code& error) const {
+  std::string what(operation);
+  if (interrupted_) return Error(Code::kCancelled, what + ": connection is ending");
+  if (overdue_) return Error(Code::kTimeout, what + ": no progress in time");
+  return Error(Code::kCancelled, what + ": " + error.message());
+}
+
+}  // namespace atl::http
