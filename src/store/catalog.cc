@@ -1,0 +1,96 @@
+#include "store/catalog.h"
+
+#include "store/migrations.h"
+
+namespace atl::store {
+namespace {
+
+// STRICT tables and CHECKs, so that a wrong value is refused when it is written and not found
+// later.
+constexpr Sql kMigrations[] = {
+    R"sql(
+CREATE TABLE tenants (
+  tenant_id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (tenant_id > 0),
+  name TEXT NOT NULL UNIQUE CHECK (name <> ''),
+  created_at_ms INTEGER NOT NULL
+) STRICT;
+INSERT INTO tenants (tenant_id, name, created_at_ms) VALUES (1, 'local', 1000 * unixepoch());
+
+CREATE TABLE keys (
+  tenant_id INTEGER NOT NULL REFERENCES tenants (tenant_id) ON DELETE CASCADE,
+  key_id TEXT NOT NULL CHECK (key_id <> ''),
+  name TEXT NOT NULL,
+  hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32),
+  created_at_ms INTEGER NOT NULL,
+  revoked_at_ms INTEGER,
+  PRIMARY KEY (tenant_id, key_id)
+) STRICT;
+
+CREATE TABLE sandboxes (
+  tenant_id INTEGER NOT NULL REFERENCES tenants (tenant_id),
+  sandbox_id TEXT NOT NULL UNIQUE CHECK (length(sandbox_id) = 20),
+  name TEXT,
+  state TEXT NOT NULL CHECK (state IN ('creating', 'running', 'deleting', 'failed')),
+  template_name TEXT NOT NULL,
+  image BLOB NOT NULL CHECK (length(image) = 32),
+  cpu_millis INTEGER NOT NULL CHECK (cpu_millis BETWEEN 0 AND 4294967295),
+  memory_bytes INTEGER NOT NULL CHECK (memory_bytes >= 0),
+  pids INTEGER NOT NULL CHECK (pids BETWEEN 0 AND 4294967295),
+  disk_bytes INTEGER NOT NULL CHECK (disk_bytes >= 0),
+  output_bytes INTEGER NOT NULL CHECK (output_bytes >= 0),
+  ttl_ms INTEGER NOT NULL CHECK (ttl_ms >= 0),
+  nonce BLOB NOT NULL CHECK (length(nonce) = 16),
+  metadata TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  failure TEXT NOT NULL,
+  generation INTEGER NOT NULL CHECK (generation BETWEEN 0 AND 4294967295),
+  next_exec INTEGER NOT NULL CHECK (next_exec BETWEEN 1 AND 4294967295),
+  PRIMARY KEY (tenant_id, sandbox_id)
+) STRICT;
+CREATE INDEX sandboxes_by_age ON sandboxes (tenant_id, created_at_ms, sandbox_id);
+
+-- The reference includes the tenant: an exec cannot belong to another tenant than its sandbox.
+CREATE TABLE execs (
+  tenant_id INTEGER NOT NULL,
+  sandbox_id TEXT NOT NULL,
+  exec INTEGER NOT NULL CHECK (exec BETWEEN 1 AND 1000000000),
+  state TEXT NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'ended')),
+  request TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  pid INTEGER NOT NULL DEFAULT 0 CHECK (pid BETWEEN 0 AND 4294967295),
+  verdict TEXT NOT NULL DEFAULT '',
+  exit_code INTEGER,
+  signal INTEGER,
+  stdout_bytes INTEGER NOT NULL DEFAULT 0,
+  stderr_bytes INTEGER NOT NULL DEFAULT 0,
+  stdout_cut INTEGER NOT NULL DEFAULT 0,
+  stderr_cut INTEGER NOT NULL DEFAULT 0,
+  start_us INTEGER NOT NULL DEFAULT 0,
+  wall_us INTEGER NOT NULL DEFAULT 0,
+  drain_us INTEGER NOT NULL DEFAULT 0,
+  user_us INTEGER NOT NULL DEFAULT 0,
+  system_us INTEGER NOT NULL DEFAULT 0,
+  peak_memory_bytes INTEGER NOT NULL DEFAULT 0,
+  failure TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (tenant_id, sandbox_id, exec),
+  FOREIGN KEY (tenant_id, sandbox_id) REFERENCES sandboxes (tenant_id, sandbox_id)
+    ON DELETE CASCADE,
+  CHECK ((state = 'ended') = (verdict <> ''))
+) STRICT;
+CREATE INDEX execs_running ON execs (sandbox_id, exec) WHERE state = 'running';
+)sql",
+};
+
+}  // namespace
+
+std::span<const Sql> catalog_migrations() { return kMigrations; }
+
+Result<std::unique_ptr<Catalog>> Catalog::open(const std::string& path) {
+  ATOLL_TRY(Database machine, Database::open(path, Durability::kMachine));
+  ATOLL_TRY_VOID(migrate(machine, kMigrations));
+  ATOLL_TRY(Database process, Database::open(path, Durability::kProcess));
+  return std::unique_ptr<Catalog>(new Catalog(std::move(process), std::move(machine)));
+}
+
+}  // namespace atl::store

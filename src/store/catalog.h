@@ -1,0 +1,49 @@
+// The metadata of one host: tenants, keys, sandboxes and execs, in one SQLite file.
+//
+// Two classes of durability share the file through two connections. What dies with the machine
+// anyway (sandboxes, execs) is written without an fsync; what an operator was told is kept
+// (tenants, keys) is synced before the call returns. Every table has a tenant_id and every query
+// takes a TenantId; the few that do not say so by name (all, all_running, find_by_hash).
+//
+// Every call is one transaction of its own. A Catalog belongs to one thread at a time.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "store/database.h"
+#include "store/exec_rows.h"
+#include "store/key_rows.h"
+#include "store/sandbox_rows.h"
+#include "store/tenant_rows.h"
+
+namespace atl::store {
+
+class Catalog {
+ public:
+  // Creates the file or migrates it; refuses one that is corrupt, newer or readable by others.
+  static Result<std::unique_ptr<Catalog>> open(const std::string& path);
+
+  TenantRows& tenants() { return tenants_; }
+  KeyRows& keys() { return keys_; }
+  SandboxRows& sandboxes() { return sandboxes_; }
+  ExecRows& execs() { return execs_; }
+
+ private:
+  Catalog(Database process, Database machine)
+      : process_(std::move(process)), machine_(std::move(machine)) {}
+
+  Database process_;
+  Database machine_;
+  TenantRows tenants_{machine_};
+  KeyRows keys_{machine_};
+  SandboxRows sandboxes_{process_};
+  ExecRows execs_{process_};
+};
+
+// The schema, for tests that start from each older version.
+std::span<const Sql> catalog_migrations();
+
+}  // namespace atl::store

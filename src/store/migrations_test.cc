@@ -1,0 +1,144 @@
+#include "store/migrations.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "store/catalog.h"
+#include "store/test_directory.h"
+
+namespace atl::store {
+namespace {
+
+constexpr Sql kThree[] = {
+    "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);",
+    "ALTER TABLE a ADD COLUMN y TEXT NOT NULL DEFAULT 'new';",
+    "CREATE TABLE b AS SELECT x, y FROM a;",
+};
+
+Database open_or_die(const std::string& path) {
+  auto database = Database::open(path, Durability::kMachine);
+  if (!database) ADD_FAILURE() << database.error().message();
+  return std::move(database).value();
+}
+
+// All that the schema says, to compare two databases.
+std::string schema_of(Database& database) {
+  auto query =
+      database.query("SELECT type, name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name");
+  std::string schema;
+  while (query->next().value())
+    schema += query->text() + " " + query->text() + ": " + query->text() + "\n";
+  return schema;
+}
+
+// Every older version, the empty one included, must end at the same schema.
+void expect_same_end(std::span<const Sql> migrations) {
+  TestDirectory directory;
+  Database fresh = open_or_die(directory / "fresh");
+  ASSERT_TRUE(migrate(fresh, migrations).ok());
+  EXPECT_EQ(schema_version(fresh).value(), migrations.size());
+  for (size_t older = 0; older < migrations.size(); ++older) {
+    std::string path = directory / ("from-" + std::to_string(older));
+    {
+      Database database = open_or_die(path);
+      ASSERT_TRUE(migrate(database, migrations.first(older)).ok());
+      EXPECT_EQ(schema_version(database).value(), older);
+    }
+    Database database = open_or_die(path);
+    ASSERT_TRUE(migrate(database, migrations).ok());
+    EXPECT_EQ(schema_version(database).value(), migrations.size());
+    EXPECT_EQ(schema_of(database), schema_of(fresh)) << "from version " << older;
+  }
+}
+
+TEST(Migrations, EveryOlderVersionEndsAtTheSameSchema) { expect_same_end(kThree); }
+
+TEST(Migrations, EveryOlderCatalogEndsAtTheSameSchema) { expect_same_end(catalog_migrations()); }
+
+TEST(Migrations, RowsOfAnOlderVersionAreKept) {
+  TestDirectory directory;
+  Database database = open_or_die(directory / "db");
+  ASSERT_TRUE(migrate(database, std::span(kThree).first(1)).ok());
+  ASSERT_TRUE(migrate(database, kThree).ok());
+  auto query = database.query("SELECT x, y FROM b");
+  ASSERT_TRUE(query.ok() && query->next().value());
+  EXPECT_EQ(query->int64(), 1);
+  EXPECT_EQ(query->text(), "new");
+}
+
+TEST(Migrations, NewerSchemaIsRefused) {
+  TestDirectory directory;
+  Database database = open_or_die(directory / "db");
+  ASSERT_TRUE(migrate(database, kThree).ok());
+  auto refused = migrate(database, std::span(kThree).first(2));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::kUnsupported);
+  EXPECT_NE(refused.error().message().find("schema version 3 is newer than this program knows (2)"),
+            std::string::npos);
+  EXPECT_EQ(schema_version(database).value(), 3u);
+}
+
+TEST(Migrations, DatabaseOfAnotherProgramIsRefused) {
+  TestDirectory directory;
+  Database database = open_or_die(directory / "db");
+  ASSERT_TRUE(database.execute("CREATE TABLE theirs (x INTEGER)").ok());
+  auto refused = migrate(database, kThree);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message().find("another program"), std::string::npos);
+}
+
+TEST(Migrations, FailedMigrationLeavesTheOldVersionWhole) {
+  constexpr Sql kFailing[] = {
+      kThree[0],
+      "ALTER TABLE a ADD COLUMN y TEXT; INSERT INTO a VALUES (2, 'two'); INSERT INTO nowhere "
+      "VALUES (1);",
+  };
+  TestDirectory directory;
+  Database database = open_or_die(directory / "db");
+  auto failed = migrate(database, kFailing);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_NE(failed.error().message().find("migrate to schema version 2"), std::string::npos);
+  EXPECT_EQ(schema_version(database).value(), 1u);
+
+  Database expected = open_or_die(directory / "expected");
+  ASSERT_TRUE(migrate(expected, std::span(kThree).first(1)).ok());
+  EXPECT_EQ(schema_of(database), schema_of(expected));
+  EXPECT_TRUE(migrate(database, kThree).ok());
+}
+
+TEST(Migrations, KilledMigrationLeavesTheOldVersionWhole) {
+  // Writes enough to spill into the WAL, then goes on until it is killed.
+  constexpr Sql kEndless[] = {
+      kThree[0],
+      "ALTER TABLE a ADD COLUMN y TEXT;"
+      "INSERT INTO a WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+      "SELECT i, hex(zeroblob(500)) FROM n;",
+  };
+  TestDirectory directory;
+  std::string path = directory / "db";
+  pid_t child = fork();
+  if (child == 0) {
+    auto database = Database::open(path, Durability::kMachine);
+    if (database.ok()) (void)migrate(*database, kEndless).ok();
+    _exit(1);
+  }
+  ASSERT_GT(child, 0);
+  usleep(300'000);
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "the migration ended before it was killed";
+
+  Database database = open_or_die(path);
+  EXPECT_EQ(schema_version(database).value(), 1u);
+  ASSERT_TRUE(migrate(database, kThree).ok());
+  auto query = database.query("SELECT count(*) FROM b");
+  ASSERT_TRUE(query.ok() && query->next().value());
+  EXPECT_EQ(query->int64(), 1);
+}
+
+}  // namespace
+}  // namespace atl::store

@@ -1,0 +1,145 @@
+#include "store/sandbox_rows.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace atl::store {
+namespace {
+
+#define SANDBOX_COLUMNS                                                                        \
+  "sandbox_id, tenant_id, image, name, state, template_name, cpu_millis, memory_bytes, pids, " \
+  "disk_bytes, output_bytes, ttl_ms, nonce, metadata, environment, created_at_ms, failure, "   \
+  "generation, next_exec"
+
+Result<SandboxRow> read_row(Query& query) {
+  std::string id_text = query.text();
+  auto id = SandboxId::parse(id_text);
+  auto tenant = TenantId::from_number(query.int64());
+  Digest image = Digest::from_bytes(query.blob<Digest::kBytes>());
+  if (!id || !tenant)
+    return Error(Code::kCorrupt, "read sandbox '" + id_text + "': malformed id or tenant");
+  SandboxRow row{.id = *id, .tenant = *tenant, .image = image};
+  row.name = query.text_or_null();
+  row.state = query.text();
+  row.template_name = query.text();
+  row.cpu_millis = query.uint32();
+  row.memory_bytes = query.uint64();
+  row.pids = query.uint32();
+  row.disk_bytes = query.uint64();
+  row.output_bytes = query.uint64();
+  row.ttl_ms = query.uint64();
+  row.nonce = query.blob<16>();
+  row.metadata = query.text();
+  row.environment = query.text();
+  row.created_at_ms = query.int64();
+  row.failure = query.text();
+  row.generation = query.uint32();
+  row.next_exec = query.uint32();
+  ATOLL_TRY_VOID(query.row_done());
+  return row;
+}
+
+Result<std::vector<SandboxRow>> read_rows(Query query) {
+  std::vector<SandboxRow> rows;
+  while (true) {
+    ATOLL_TRY(bool found, query.next());
+    if (!found) return rows;
+    ATOLL_TRY(SandboxRow row, read_row(query));
+    rows.push_back(std::move(row));
+  }
+}
+
+Error no_such_sandbox(const SandboxId& id) {
+  return Error(Code::kNotFound, "sandbox " + id.string() + ": no such sandbox");
+}
+
+}  // namespace
+
+std::string SandboxCursor::string() const {
+  return std::to_string(created_at_ms) + "-" + id.string();
+}
+
+std::optional<SandboxCursor> SandboxCursor::parse(std::string_view text) {
+  size_t dash = text.find('-');
+  if (dash == text.npos || dash == 0) return std::nullopt;
+  int64_t created_at_ms = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + dash, created_at_ms);
+  if (error != std::errc() || end != text.data() + dash) return std::nullopt;
+  auto id = SandboxId::parse(text.substr(dash + 1));
+  if (!id) return std::nullopt;
+  return SandboxCursor{created_at_ms, *id};
+}
+
+Result<void> SandboxRows::insert(const SandboxRow& row) {
+  auto inserted =
+      database_.run("INSERT INTO sandboxes (" SANDBOX_COLUMNS
+                    ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    row.id.view(), row.tenant.number(), Blob(row.image.bytes()), row.name,
+                    row.state, row.template_name, row.cpu_millis, row.memory_bytes, row.pids,
+                    row.disk_bytes, row.output_bytes, row.ttl_ms, Blob(row.nonce), row.metadata,
+                    row.environment, row.created_at_ms, row.failure, row.generation, row.next_exec);
+  if (!inserted)
+    return std::move(inserted).error().with_context("insert sandbox " + row.id.string());
+  return {};
+}
+
+Result<void> SandboxRows::set_state(TenantId tenant, const SandboxId& id, std::string_view state,
+                                    std::string_view failure) {
+  ATOLL_TRY(int64_t changed, database_.run("UPDATE sandboxes SET state = ?, failure = ? "
+                                           "WHERE tenant_id = ? AND sandbox_id = ?",
+                                           state, failure, tenant.number(), id.view()));
+  if (changed == 0) return no_such_sandbox(id);
+  return {};
+}
+
+Result<void> SandboxRows::remove(TenantId tenant, const SandboxId& id) {
+  ATOLL_TRY(int64_t changed,
+            database_.run("DELETE FROM sandboxes WHERE tenant_id = ? AND sandbox_id = ?",
+                          tenant.number(), id.view()));
+  if (changed == 0) return no_such_sandbox(id);
+  return {};
+}
+
+Result<std::optional<SandboxRow>> SandboxRows::find(TenantId tenant, const SandboxId& id) {
+  ATOLL_TRY(Query query, database_.query("SELECT " SANDBOX_COLUMNS " FROM sandboxes "
+                                         "WHERE tenant_id = ? AND sandbox_id = ?",
+                                         tenant.number(), id.view()));
+  ATOLL_TRY(bool found, query.next());
+  if (!found) return std::optional<SandboxRow>();
+  ATOLL_TRY(SandboxRow row, read_row(query));
+  return std::optional(std::move(row));
+}
+
+Result<std::vector<SandboxRow>> SandboxRows::list(TenantId tenant,
+                                                  const std::optional<SandboxCursor>& after,
+                                                  size_t limit) {
+  // Without a cursor: before any row that can be.
+  int64_t created_at_ms = after ? after->created_at_ms : std::numeric_limits<int64_t>::min();
+  std::string_view id = after ? after->id.view() : std::string_view();
+  ATOLL_TRY(Query query, database_.query("SELECT " SANDBOX_COLUMNS " FROM sandboxes "
+                                         "WHERE tenant_id = ? "
+                                         "AND (created_at_ms, sandbox_id) > (?, ?) "
+                                         "ORDER BY created_at_ms, sandbox_id LIMIT ?",
+                                         tenant.number(), created_at_ms, id,
+                                         uint64_t{std::min(limit, kMaxPageRows)}));
+  return read_rows(std::move(query));
+}
+
+Result<uint64_t> SandboxRows::count(TenantId tenant) {
+  ATOLL_TRY(Query query,
+            database_.query("SELECT count(*) FROM sandboxes WHERE tenant_id = ?", tenant.number()));
+  ATOLL_TRY(bool found, query.next());
+  ATOLL_CHECK(found);
+  uint64_t number = query.uint64();
+  ATOLL_TRY_VOID(query.row_done());
+  return number;
+}
+
+Result<std::vector<SandboxRow>> SandboxRows::all() {
+  ATOLL_TRY(Query query, database_.query("SELECT " SANDBOX_COLUMNS " FROM sandboxes "
+                                         "ORDER BY created_at_ms, sandbox_id"));
+  return read_rows(std::move(query));
+}
+
+}  // namespace atl::store

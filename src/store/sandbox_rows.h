@@ -1,0 +1,76 @@
+// Table sandboxes. Written with kProcess durability: a sandbox does not outlive the machine either.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "store/database.h"
+#include "store/tenant.h"
+
+namespace atl::store {
+
+inline constexpr size_t kMaxPageRows = 1000;
+
+struct SandboxRow {
+  SandboxId id;
+  TenantId tenant;
+  std::optional<std::string> name = {};  // a label; several sandboxes may have the same
+  std::string state = "creating";        // "creating" | "running" | "deleting" | "failed"
+  std::string template_name = {};
+  Digest image;
+  uint32_t cpu_millis = 0;
+  uint64_t memory_bytes = 0;
+  uint32_t pids = 0;
+  uint64_t disk_bytes = 0;
+  uint64_t output_bytes = 0;  // per stream of each exec
+  uint64_t ttl_ms = 0;        // 0: none
+  std::array<unsigned char, 16> nonce{};
+  std::string metadata = "{}";     // JSON object
+  std::string environment = "{}";  // JSON: default environment of execs
+  int64_t created_at_ms = 0;
+  std::string failure = {};
+  uint32_t generation = 1;
+  uint32_t next_exec = 1;
+};
+
+// A place in a tenant's list. It carries the whole sort key, so paging goes on at the right place
+// also when the sandbox it names was deleted meanwhile.
+struct SandboxCursor {
+  int64_t created_at_ms;
+  SandboxId id;
+
+  static SandboxCursor of(const SandboxRow& row) { return {row.created_at_ms, row.id}; }
+  static std::optional<SandboxCursor> parse(std::string_view text);
+  std::string string() const;
+};
+
+class SandboxRows {
+ public:
+  explicit SandboxRows(Database& database) : database_(database) {}
+
+  Result<void> insert(const SandboxRow& row);
+  // kNotFound also for another tenant's id, here and below.
+  Result<void> set_state(TenantId tenant, const SandboxId& id, std::string_view state,
+                         std::string_view failure);
+  // Its execs go with it.
+  Result<void> remove(TenantId tenant, const SandboxId& id);
+  Result<std::optional<SandboxRow>> find(TenantId tenant, const SandboxId& id);
+  // The oldest first; at most `limit` and at most kMaxPageRows.
+  Result<std::vector<SandboxRow>> list(TenantId tenant, const std::optional<SandboxCursor>& after,
+                                       size_t limit);
+  Result<uint64_t> count(TenantId tenant);
+
+  // At start-up, of all tenants.
+  Result<std::vector<SandboxRow>> all();
+
+ private:
+  Database& database_;
+};
+
+}  // namespace atl::store

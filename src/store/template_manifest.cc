@@ -1,0 +1,220 @@
+#include "store/template_manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "store/toml_section.h"
+
+namespace atl::store {
+namespace {
+
+// The same bounds that the warden checks.
+constexpr Range kCpuMillis = {10, 1'024'000};
+constexpr Range kMemoryBytes = {16ull << 20, 1ull << 40};
+constexpr Range kDiskBytes = {1ull << 20, 1ull << 44};
+constexpr Range kPids = {8, 65'536};
+constexpr Range kOutputBytes = {1, 1ull << 34};
+constexpr Range kPoolWarm = {0, 10'000};
+constexpr uint64_t kMaxTtlMs = 366ull * 24 * 3'600'000;
+constexpr size_t kMaxDescriptionBytes = 4096;
+constexpr size_t kMaxCommandBytes = 16 * 1024;
+constexpr size_t kMaxReferenceBytes = 512;
+
+constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kDigits = "0123456789";
+
+bool is_lower_or_digit(char c) {
+  return kLower.find(c) != kLower.npos || kDigits.find(c) != kDigits.npos;
+}
+
+bool is_letter_or_digit(char c) { return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z'); }
+
+bool is_made_of(std::string_view text, bool (*letter)(char), std::string_view others) {
+  return std::all_of(text.begin(), text.end(),
+                     [&](char c) { return letter(c) || others.find(c) != others.npos; });
+}
+
+// Of a Debian suite or package: policy 5.6.7.
+bool is_debian_name(std::string_view text) {
+  return text.size() >= 2 && text.size() <= 128 && is_lower_or_digit(text[0]) &&
+         is_made_of(text, is_lower_or_digit, "+-.");
+}
+
+bool is_reference(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxReferenceBytes && is_letter_or_digit(text[0]) &&
+         is_made_of(text, is_letter_or_digit, "._-/:@");
+}
+
+// A file beneath the template's folder.
+bool is_archive_path(std::string_view text) {
+  if (text.empty() || text.size() > kMaxReferenceBytes || !is_letter_or_digit(text[0]))
+    return false;
+  return is_made_of(text, is_letter_or_digit, "._-/") &&
+         ("/" + std::string(text) + "/").find("/../") == std::string::npos;
+}
+
+bool is_module(std::string_view text) {
+  return !text.empty() && text.size() <= 256 && text[0] != '.' && text.back() != '.' &&
+         is_made_of(text, is_letter_or_digit, "._");
+}
+
+bool is_language(std::string_view text) {
+  return !text.empty() && text.size() <= 32 && kLower.find(text[0]) != kLower.npos &&
+         is_made_of(text, is_lower_or_digit, "+-");
+}
+
+// Only the alphabet: what a rule means is decided where the policy is enforced.
+bool is_network_rule(std::string_view text) {
+  return !text.empty() && text.size() <= 300 && is_made_of(text, is_lower_or_digit, ".-_*:/[]");
+}
+
+bool is_glob(std::string_view text) { return text.size() <= 4096 && text.starts_with('/'); }
+
+bool is_command(std::string_view text) { return !text.empty() && text.size() <= kMaxCommandBytes; }
+
+void check_all(TomlSection& section, std::string_view key, const std::vector<std::string>& values,
+               bool (*valid)(std::string_view)) {
+  for (const std::string& value : values)
+    if (!valid(value)) section.refuse(key, "\"" + value + "\" is not a valid entry");
+}
+
+template <typename E>
+void read_choice(TomlSection& section, std::string_view key,
+                 std::span<const std::string_view> choices, E& value) {
+  std::string text;
+  if (!section.text(key, text)) return;
+  auto found = std::find(choices.begin(), choices.end(), text);
+  if (found != choices.end()) {
+    value = static_cast<E>(found - choices.begin());
+    return;
+  }
+  std::string allowed;
+  for (std::string_view choice : choices)
+    allowed += (allowed.empty() ? "\"" : ", \"") + std::string(choice) + "\"";
+  section.refuse(key, "\"" + text + "\" is not one of " + allowed);
+}
+
+constexpr std::array<std::string_view, 3> kIsolations = {"jail", "gvisor", "microvm"};
+constexpr std::array<std::string_view, 3> kPersistences = {"ephemeral", "persistent", "checkpoint"};
+constexpr std::array<std::string_view, 2> kOutputModes = {"text", "rich"};
+
+void read_debian(TomlSection& debian, DebianSource& source) {
+  debian.require(debian.text("suite", source.suite), "suite");
+  if (!is_debian_name(source.suite)) debian.refuse("suite", "is not the name of a Debian suite");
+  debian.texts("packages", source.packages);
+  check_all(debian, "packages", source.packages, is_debian_name);
+  debian.finish();
+}
+
+void read_image(TomlSection& image, TemplateManifest& manifest) {
+  int sources = 0;
+  if (auto debian = image.section("debian")) {
+    ++sources;
+    DebianSource source;
+    read_debian(*debian, source);
+    manifest.image = std::move(source);
+  }
+  std::string value;
+  if (image.text("oci", value)) {
+    ++sources;
+    if (!is_reference(value)) image.refuse("oci", "is not the reference of an image");
+    manifest.image = OciSource{value};
+  }
+  if (image.text("oci_archive", value)) {
+    ++sources;
+    if (!is_archive_path(value)) image.refuse("oci_archive", "is not a file beneath the template");
+    manifest.image = OciArchiveSource{value};
+  }
+  if (image.text("rootfs_tar", value)) {
+    ++sources;
+    if (!is_archive_path(value)) image.refuse("rootfs_tar", "is not a file beneath the template");
+    manifest.image = RootfsTarSource{value};
+  }
+  image.texts("setup", manifest.setup);
+  check_all(image, "setup", manifest.setup, is_command);
+  image.finish();
+  if (sources != 1)
+    image.refuse_section("needs exactly one of debian, oci, oci_archive, rootfs_tar");
+}
+
+void read_context(TomlSection& context, TemplateManifest& manifest) {
+  ContextRuntime runtime;
+  context.require(context.text("language", runtime.language), "language");
+  if (!is_language(runtime.language)) context.refuse("language", "is not the name of a language");
+  context.texts("preload", runtime.preload);
+  check_all(context, "preload", runtime.preload, is_module);
+  context.finish();
+  manifest.context = std::move(runtime);
+}
+
+void read_defaults(TomlSection& section, TemplateDefaults& defaults) {
+  read_choice<Isolation>(section, "isolation", kIsolations, defaults.isolation);
+  read_choice<Persistence>(section, "persistence", kPersistences, defaults.persistence);
+  section.duration("ttl", kMaxTtlMs, defaults.ttl_ms);
+  section.duration("idle_ttl", kMaxTtlMs, defaults.idle_ttl_ms);
+  uint64_t cpu_millis = defaults.cpu_millis;
+  section.millis("cpu", kCpuMillis, cpu_millis);
+  defaults.cpu_millis = static_cast<uint32_t>(cpu_millis);
+  section.size("memory", kMemoryBytes, defaults.memory_bytes);
+  section.size("disk", kDiskBytes, defaults.disk_bytes);
+  uint64_t pids = defaults.pids;
+  section.whole("pids", kPids, pids);
+  defaults.pids = static_cast<uint32_t>(pids);
+  section.size("output", kOutputBytes, defaults.output_bytes);
+  section.finish();
+}
+
+void read_network(TomlSection& network, TemplateManifest& manifest) {
+  network.texts("allow", manifest.network_allow);
+  check_all(network, "allow", manifest.network_allow, is_network_rule);
+  network.finish();
+}
+
+void read_outputs(TomlSection& outputs, TemplateManifest& manifest) {
+  outputs.texts("collect", manifest.outputs_collect);
+  check_all(outputs, "collect", manifest.outputs_collect, is_glob);
+  read_choice<OutputMode>(outputs, "mode", kOutputModes, manifest.outputs_mode);
+  outputs.finish();
+}
+
+void read_pool(TomlSection& pool, TemplateManifest& manifest) {
+  uint64_t warm = manifest.pool_warm;
+  pool.whole("warm", kPoolWarm, warm);
+  manifest.pool_warm = static_cast<uint32_t>(warm);
+  pool.boolean("singleton", manifest.pool_singleton);
+  pool.finish();
+}
+
+}  // namespace
+
+bool is_template_name(std::string_view name) {
+  return !name.empty() && name.size() <= 63 && name[0] != '-' &&
+         is_made_of(name, is_lower_or_digit, "-");
+}
+
+Result<TemplateManifest> parse_template_manifest(std::string_view text, const std::string& file) {
+  ATOLL_TRY(TomlDocument document, TomlDocument::parse(text, file));
+  TomlSection top(document, document.root(), "");
+  TemplateManifest manifest;
+  top.require(top.text("name", manifest.name), "name");
+  if (!is_template_name(manifest.name))
+    top.refuse("name", "must be 1 to 63 of a-z, 0-9 and -, and not begin with -");
+  top.text("description", manifest.description);
+  if (manifest.description.size() > kMaxDescriptionBytes)
+    top.refuse("description", "is longer than 4096 bytes");
+
+  auto image = top.section("image");
+  top.require(image.has_value(), "image");
+  if (image) read_image(*image, manifest);
+  if (auto context = top.section("context")) read_context(*context, manifest);
+  if (auto defaults = top.section("defaults")) read_defaults(*defaults, manifest.defaults);
+  if (auto network = top.section("network")) read_network(*network, manifest);
+  if (auto outputs = top.section("outputs")) read_outputs(*outputs, manifest);
+  if (auto pool = top.section("pool")) read_pool(*pool, manifest);
+  top.finish();
+  if (document.error()) return *document.error();
+  return manifest;
+}
+
+}  // namespace atl::store

@@ -1,0 +1,75 @@
+// template.toml: what a template is made of and what its sandboxes get when the caller does not
+// say. Parsed strictly: an unknown key, a wrong type or unit, or a value out of bounds is an error
+// with file, line and the nearest valid key. A value that later becomes an argument of another
+// program (a package, a suite, an archive) is checked here to be one, so that it cannot be read as
+// an option.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+
+namespace atl::store {
+
+struct DebianSource {
+  std::string suite;
+  std::vector<std::string> packages;
+};
+struct OciSource {
+  std::string reference;
+};
+struct OciArchiveSource {
+  std::string path;  // relative to the template's folder
+};
+struct RootfsTarSource {
+  std::string path;  // relative to the template's folder
+};
+using ImageSource = std::variant<DebianSource, OciSource, OciArchiveSource, RootfsTarSource>;
+
+struct ContextRuntime {
+  std::string language;
+  std::vector<std::string> preload;
+};
+
+enum class Isolation : unsigned char { kJail, kGvisor, kMicrovm };
+enum class Persistence : unsigned char { kEphemeral, kPersistent, kCheckpoint };
+enum class OutputMode : unsigned char { kText, kRich };
+
+struct TemplateDefaults {
+  Isolation isolation = Isolation::kJail;  // the floor
+  Persistence persistence = Persistence::kEphemeral;
+  uint64_t ttl_ms = 5 * 60 * 1000;  // 0: none
+  uint64_t idle_ttl_ms = 0;         // 0: none
+  uint32_t cpu_millis = 1000;
+  uint64_t memory_bytes = 512ull << 20;
+  uint64_t disk_bytes = 1ull << 30;
+  uint32_t pids = 256;
+  uint64_t output_bytes = 64ull << 20;
+};
+
+struct TemplateManifest {
+  std::string name;
+  std::string description;
+  ImageSource image;
+  std::vector<std::string> setup;  // commands, run once with the build network
+  std::optional<ContextRuntime> context;
+  TemplateDefaults defaults;
+  std::vector<std::string> network_allow;    // empty: deny everything
+  std::vector<std::string> outputs_collect;  // globs, absolute
+  OutputMode outputs_mode = OutputMode::kText;
+  uint32_t pool_warm = 0;
+  bool pool_singleton = false;
+};
+
+// [a-z0-9][a-z0-9-]{0,62}
+bool is_template_name(std::string_view name);
+
+// `file` is for messages only.
+Result<TemplateManifest> parse_template_manifest(std::string_view text, const std::string& file);
+
+}  // namespace atl::store

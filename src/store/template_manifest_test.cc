@@ -1,0 +1,227 @@
+#include "store/template_manifest.h"
+
+#include <gtest/gtest.h>
+
+namespace atl::store {
+namespace {
+
+constexpr std::string_view kMinimal =
+    "name = \"python\"\n"
+    "[image]\n"
+    "debian = { suite = \"bookworm\", packages = [\"python3\"] }\n";
+
+// design.md 7.5.
+constexpr std::string_view kExample = R"toml(
+name = "python-data-analysis"          # versioned: name@digest; aliases allowed
+description = "Python 3.11 with NumPy, pandas and Matplotlib"
+[image]                                # exactly one source
+debian = { suite = "bookworm", packages = ["python3", "python3-pandas", "python3-matplotlib"] }
+# oci = "docker.io/library/python:3.11-slim"  oci_archive = "image.tar"  rootfs_tar = "root.tar"
+setup = ["..."]                        # commands run in a sandbox with build network, once
+[context]
+language = "python"
+preload = ["numpy", "pandas", "matplotlib.pyplot"]
+[defaults]
+isolation = "jail"                     # the floor
+persistence = "ephemeral"
+ttl = "5m"
+idle_ttl = "2m"
+cpu = 1.0
+memory = "512MiB"
+disk = "1GiB"
+pids = 256
+output = "64MiB"
+[network]
+allow = []                             # default deny
+[outputs]
+collect = ["/tmp/outputs/**"]          # mode = "text" | "rich"
+[pool]
+warm = 4
+singleton = false                      # true: one long-lived sandbox per tenant
+)toml";
+
+TemplateManifest parse_or_die(std::string_view text) {
+  auto manifest = parse_template_manifest(text, "template.toml");
+  if (!manifest) ADD_FAILURE() << manifest.error().message();
+  return manifest.ok() ? *manifest : TemplateManifest{};
+}
+
+std::string error_of(std::string_view text) {
+  auto manifest = parse_template_manifest(text, "template.toml");
+  if (manifest) return "accepted";
+  EXPECT_EQ(manifest.error().code(), Code::kInvalid);
+  return manifest.error().message();
+}
+
+// The minimal manifest with more lines after it; the first of them is line 4.
+std::string error_with(std::string_view more) {
+  return error_of(std::string(kMinimal) + std::string(more));
+}
+
+TEST(TemplateManifest, AcceptsTheExampleOfTheDesign) {
+  TemplateManifest manifest = parse_or_die(kExample);
+  EXPECT_EQ(manifest.name, "python-data-analysis");
+  EXPECT_EQ(manifest.description, "Python 3.11 with NumPy, pandas and Matplotlib");
+  auto* debian = std::get_if<DebianSource>(&manifest.image);
+  ASSERT_NE(debian, nullptr);
+  EXPECT_EQ(debian->suite, "bookworm");
+  EXPECT_EQ(debian->packages,
+            (std::vector<std::string>{"python3", "python3-pandas", "python3-matplotlib"}));
+  EXPECT_EQ(manifest.setup, std::vector<std::string>{"..."});
+  ASSERT_TRUE(manifest.context.has_value());
+  EXPECT_EQ(manifest.context->language, "python");
+  EXPECT_EQ(manifest.context->preload.size(), 3u);
+  EXPECT_EQ(manifest.defaults.isolation, Isolation::kJail);
+  EXPECT_EQ(manifest.defaults.persistence, Persistence::kEphemeral);
+  EXPECT_EQ(manifest.defaults.ttl_ms, 300'000u);
+  EXPECT_EQ(manifest.defaults.idle_ttl_ms, 120'000u);
+  EXPECT_EQ(manifest.defaults.cpu_millis, 1000u);
+  EXPECT_EQ(manifest.defaults.memory_bytes, 512ull << 20);
+  EXPECT_EQ(manifest.defaults.disk_bytes, 1ull << 30);
+  EXPECT_EQ(manifest.defaults.pids, 256u);
+  EXPECT_EQ(manifest.defaults.output_bytes, 64ull << 20);
+  EXPECT_TRUE(manifest.network_allow.empty());
+  EXPECT_EQ(manifest.outputs_collect, std::vector<std::string>{"/tmp/outputs/**"});
+  EXPECT_EQ(manifest.outputs_mode, OutputMode::kText);
+  EXPECT_EQ(manifest.pool_warm, 4u);
+  EXPECT_FALSE(manifest.pool_singleton);
+}
+
+TEST(TemplateManifest, WhatIsLeftOutHasItsDefault) {
+  TemplateManifest manifest = parse_or_die(kMinimal);
+  EXPECT_FALSE(manifest.context.has_value());
+  EXPECT_EQ(manifest.defaults.memory_bytes, 512ull << 20);
+  EXPECT_EQ(manifest.defaults.cpu_millis, 1000u);
+  EXPECT_TRUE(manifest.network_allow.empty());
+  EXPECT_EQ(manifest.pool_warm, 0u);
+}
+
+TEST(TemplateManifest, EachSourceAndChoiceIsRead) {
+  auto oci = parse_or_die("name = \"a\"\n[image]\noci = \"docker.io/library/python:3.11-slim\"\n");
+  EXPECT_EQ(std::get<OciSource>(oci.image).reference, "docker.io/library/python:3.11-slim");
+  auto archive = parse_or_die("name = \"a\"\n[image]\noci_archive = \"image.tar\"\n");
+  EXPECT_EQ(std::get<OciArchiveSource>(archive.image).path, "image.tar");
+  auto tar = parse_or_die("name = \"a\"\n[image]\nrootfs_tar = \"x/root.tar.zst\"\n");
+  EXPECT_EQ(std::get<RootfsTarSource>(tar.image).path, "x/root.tar.zst");
+
+  auto other =
+      parse_or_die(std::string(kMinimal) +
+                   "[defaults]\nisolation = \"microvm\"\npersistence = \"checkpoint\"\n"
+                   "cpu = 0.01\n[outputs]\nmode = \"rich\"\n[pool]\nsingleton = true\n"
+                   "[network]\nallow = [\"*.pypi.org\", \"example.com:443\", \"10.0.0.0/8\"]\n");
+  EXPECT_EQ(other.defaults.isolation, Isolation::kMicrovm);
+  EXPECT_EQ(other.defaults.persistence, Persistence::kCheckpoint);
+  EXPECT_EQ(other.defaults.cpu_millis, 10u);
+  EXPECT_EQ(other.outputs_mode, OutputMode::kRich);
+  EXPECT_TRUE(other.pool_singleton);
+  EXPECT_EQ(other.network_allow.size(), 3u);
+  EXPECT_EQ(parse_or_die(std::string(kMinimal) + "[defaults]\ncpu = 2\n").defaults.cpu_millis,
+            2000u);
+}
+
+TEST(TemplateManifest, UnknownKeyNamesFileLineAndTheNearestKey) {
+  EXPECT_EQ(error_with("[defaults]\nmemroy = \"1GiB\"\n"),
+            "template.toml:5: unknown key \"memroy\" in [defaults]; did you mean \"memory\"?");
+  EXPECT_EQ(error_with("[default]\n"),
+            "template.toml:4: unknown key \"default\"; did you mean \"defaults\"?");
+  EXPECT_EQ(
+      error_of("name = \"a\"\n[image]\ndebian = { suite = \"bookworm\", package = [] }\n"),
+      "template.toml:3: unknown key \"package\" in [image.debian]; did you mean \"packages\"?");
+}
+
+TEST(TemplateManifest, WrongTypeOrUnitNamesTheKey) {
+  EXPECT_EQ(error_with("[defaults]\nmemory = 512\n"),
+            "template.toml:5: defaults.memory: must be a size like \"512MiB\" (B, KiB, MiB, GiB or "
+            "TiB)");
+  EXPECT_NE(error_with("[defaults]\nmemory = \"512MB\"\n").find("must be a size"),
+            std::string::npos);
+  EXPECT_NE(error_with("[defaults]\nttl = \"5 minutes\"\n").find("must be a duration"),
+            std::string::npos);
+  EXPECT_NE(error_with("[defaults]\nttl = 300\n").find("must be a duration"), std::string::npos);
+  EXPECT_NE(error_with("[defaults]\ncpu = \"1\"\n").find("must be a number"), std::string::npos);
+  EXPECT_NE(error_with("[defaults]\npids = 10.5\n").find("whole number"), std::string::npos);
+  EXPECT_NE(error_with("[pool]\nsingleton = 1\n").find("true or false"), std::string::npos);
+  EXPECT_NE(error_with("[network]\nallow = \"a\"\n").find("list of strings"), std::string::npos);
+  EXPECT_NE(error_with("[network]\nallow = [1]\n").find("must be a string"), std::string::npos);
+  EXPECT_NE(error_with("context = 1\n").find("context"), std::string::npos);
+  EXPECT_NE(error_of("name = 1\n").find("name: must be a string"), std::string::npos);
+  EXPECT_NE(error_of("name = \"a\"\nimage = \"x\"\n").find("image: must be a table"),
+            std::string::npos);
+}
+
+TEST(TemplateManifest, LimitsAreBounded) {
+  for (std::string_view line :
+       {"cpu = 0.009", "cpu = 1024.1", "cpu = -1", "cpu = nan", "cpu = inf", "memory = \"15MiB\"",
+        "memory = \"2TiB\"", "disk = \"1B\"", "disk = \"17TiB\"", "pids = 7", "pids = 65537",
+        "pids = -1", "output = \"0B\"", "ttl = \"367d\"", "isolation = \"docker\"",
+        "persistence = \"forever\""})
+    EXPECT_NE(error_with("[defaults]\n" + std::string(line) + "\n"), "accepted") << line;
+  for (std::string_view line : {"cpu = 1024", "memory = \"16MiB\"", "memory = \"1TiB\"", "pids = 8",
+                                "pids = 65536", "ttl = \"0s\""})
+    EXPECT_EQ(error_with("[defaults]\n" + std::string(line) + "\n"), "accepted") << line;
+  EXPECT_NE(error_with("[pool]\nwarm = 10001\n"), "accepted");
+}
+
+TEST(TemplateManifest, ExactlyOneImageSource) {
+  EXPECT_EQ(error_of("name = \"a\"\n[image]\nsetup = []\n"),
+            "template.toml:2: [image] needs exactly one of debian, oci, oci_archive, rootfs_tar");
+  EXPECT_NE(
+      error_of("name = \"a\"\n[image]\noci = \"x\"\nrootfs_tar = \"y\"\n").find("exactly one"),
+      std::string::npos);
+  EXPECT_NE(error_of("name = \"a\"\n").find("missing key \"image\""), std::string::npos);
+  EXPECT_NE(error_of("[image]\noci = \"x\"\n").find("missing key \"name\""), std::string::npos);
+  EXPECT_NE(
+      error_of("name = \"a\"\n[image]\ndebian = { packages = [] }\n").find("image.debian.suite"),
+      std::string::npos);
+}
+
+TEST(TemplateManifest, ValuesThatBecomeArgumentsCannotBeOptionsOrEscape) {
+  for (std::string_view value : {"--hook=x", "a b", "Python3", "../x", "a;b", "", "x"})
+    EXPECT_NE(error_of("name = \"a\"\n[image]\ndebian = { suite = \"bookworm\", packages = [\"" +
+                       std::string(value) + "\"] }\n"),
+              "accepted")
+        << value;
+  for (std::string_view value : {"--x", "/etc/passwd", "../a.tar", "a/../../b", "a/..", ""})
+    EXPECT_NE(error_of("name = \"a\"\n[image]\nrootfs_tar = \"" + std::string(value) + "\"\n"),
+              "accepted")
+        << value;
+  EXPECT_NE(error_of("name = \"a\"\n[image]\noci = \"-x\"\n"), "accepted");
+  EXPECT_NE(error_with("[context]\nlanguage = \"python\"\npreload = [\"os; exit()\"]\n"),
+            "accepted");
+  EXPECT_NE(error_with("[outputs]\ncollect = [\"relative/*\"]\n"), "accepted");
+  EXPECT_NE(error_with("setup = [\"a\\u0000b\"]\n"), "accepted");
+  for (std::string_view name : {"", "-a", "A", "a_b", "a/b", "a.b"})
+    EXPECT_NE(error_of("name = \"" + std::string(name) + "\"\n[image]\noci = \"x\"\n"), "accepted")
+        << name;
+}
+
+TEST(TemplateManifest, SyntaxErrorHasItsLine) {
+  EXPECT_EQ(error_of("name = \"a\"\nbroken = \n").find("template.toml:2: "), 0u);
+  EXPECT_EQ(error_of("name = \"a\"\nname = \"b\"\n").find("template.toml:2: "), 0u);
+  EXPECT_NE(error_of(std::string("name = \"\xff\"\n")), "accepted");
+}
+
+// toml++ 3.3 is undefined on these.
+TEST(TemplateManifest, OtherCharactersThanAsciiComeAsEscapesOnly) {
+  EXPECT_EQ(parse_or_die("description = \"caf\\u00e9\"\n" + std::string(kMinimal)).description,
+            "caf\u00e9");
+  for (std::string_view value : {"0\u00e9", "\"\u00e9\"", "0\"\xc4\xbc", "\"\xff\"", "\x01"})
+    EXPECT_EQ(error_of("name = \"a\"\nx = " + std::string(value) + "\n")
+                  .find("template.toml:2: has a character that is not ASCII"),
+              0u)
+        << value;
+}
+
+TEST(TemplateManifest, DeepNestingIsRefusedWithoutOverflowingTheStack) {
+  std::string dotted = "a";
+  for (int i = 0; i < 30'000; ++i) dotted += ".a";
+  EXPECT_NE(error_of(dotted + " = 1\n").find("dots"), std::string::npos);
+  EXPECT_NE(error_of("[" + dotted + "]\n").find("dots"), std::string::npos);
+  EXPECT_NE(error_of("x = " + std::string(30'000, '[')), "accepted");
+  std::string tables;
+  for (int i = 0; i < 8'000; ++i) tables += "{a.a=";
+  EXPECT_NE(error_of("x = " + tables), "accepted");
+}
+
+}  // namespace
+}  // namespace atl::store

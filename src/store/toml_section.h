@@ -1,0 +1,87 @@
+// Strict reading of TOML: every key that is asked for is known, every other one is an error that
+// names the file, the line and the nearest key that is known. The first error is kept and later
+// reads do nothing; ask the document's error() once at the end.
+//
+// The only file beside its .cc that knows toml++, which is compiled without exceptions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <toml++/toml.h>
+
+#include "base/result.h"
+
+namespace atl::store {
+
+// Keys of one path and tables in one another are bounded, because toml++ recurses over them.
+inline constexpr size_t kMaxTomlDots = 64;
+
+class TomlDocument {
+ public:
+  // `file` is for messages only.
+  static Result<TomlDocument> parse(std::string_view text, std::string file);
+
+  const toml::table& root() const { return root_; }
+  const std::optional<Error>& error() const { return error_; }
+  // Both keep the first one.
+  void fail(const toml::node& where, std::string_view message);
+  void fail_at(size_t line, std::string_view message);
+
+ private:
+  TomlDocument(std::string file, toml::table root)
+      : file_(std::move(file)), root_(std::move(root)) {}
+
+  std::string file_;
+  toml::table root_;
+  std::optional<Error> error_;
+};
+
+struct Range {
+  uint64_t least;
+  uint64_t most;
+};
+
+class TomlSection {
+ public:
+  // `name` is "" for the top of the document.
+  TomlSection(TomlDocument& document, const toml::table& table, std::string name)
+      : document_(document), table_(table), name_(std::move(name)) {}
+
+  // Each leaves `value` as it is when the key is missing, and says whether it was there.
+  bool text(std::string_view key, std::string& value);
+  bool texts(std::string_view key, std::vector<std::string>& value);
+  bool boolean(std::string_view key, bool& value);
+  bool whole(std::string_view key, Range range, uint64_t& value);
+  bool size(std::string_view key, Range range_bytes, uint64_t& value_bytes);
+  bool duration(std::string_view key, uint64_t most_ms, uint64_t& value_ms);
+  // A number of 0.01 or more, times 1000.
+  bool millis(std::string_view key, Range range_millis, uint64_t& value_millis);
+  std::optional<TomlSection> section(std::string_view key);
+
+  // Refuses the value of a key that was read.
+  void refuse(std::string_view key, std::string_view why);
+  // Refuses the table as a whole.
+  void refuse_section(std::string_view why);
+  void require(bool present, std::string_view key);
+  // Refuses every key that nobody asked for. Call last.
+  void finish();
+
+ private:
+  const toml::node* find(std::string_view key);
+  std::string named(std::string_view key) const;
+
+  TomlDocument& document_;
+  const toml::table& table_;
+  std::string name_;
+  std::vector<std::string> known_;
+};
+
+// Insertions, deletions and replacements that turn `a` into `b`.
+size_t edit_distance(std::string_view a, std::string_view b);
+
+}  // namespace atl::store
