@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMaxOperationBytes = 256;
 constexpr uint8_t kMaxSignal = 64;
+constexpr size_t kMaxIdleBytes = 64 * 1024;
 
 Error malformed(std::string_view what) {
   return Error(Code::kCorrupt, "malformed " + std::string(what) + " frame");
@@ -100,6 +101,11 @@ bool any_has_nul(const std::vector<std::string>& texts) {
 }  // namespace
 
 char* FrameReader::prepare(size_t bytes) {
+  // The room of a large request is not kept: idle agents are many.
+  if (begin_ == end_ && buffer_.size() > kMaxIdleBytes) {
+    buffer_ = std::string();
+    begin_ = end_ = 0;
+  }
   if (begin_ > 0) {
     buffer_.erase(0, begin_);
     end_ -= begin_;
@@ -237,9 +243,9 @@ std::string encode(uint32_t exec, const Exit& exit) {
   writer.u8(static_cast<uint8_t>(exit.ending));
   writer.u8(exit.status);
   writer.u8(static_cast<uint8_t>(exit.cause));
-  for (uint64_t value : {exit.stdout_bytes, exit.stderr_bytes, exit.stdout_cut, exit.stderr_cut,
-                         exit.start_us, exit.wall_us, exit.drain_us, exit.user_us, exit.system_us,
-                         exit.peak_memory_bytes})
+  for (uint64_t value :
+       {exit.stdout_bytes, exit.stderr_bytes, exit.stdout_cut, exit.stderr_cut, exit.start_us,
+        exit.wall_us, exit.drain_us, exit.user_us, exit.system_us, exit.peak_memory_bytes})
     writer.u64(value);
   return frame.take();
 }
@@ -250,9 +256,9 @@ Result<Exit> decode_exit(std::string_view payload) {
   uint8_t ending = reader.u8();
   exit.status = reader.u8();
   uint8_t cause = reader.u8();
-  for (uint64_t* value : {&exit.stdout_bytes, &exit.stderr_bytes, &exit.stdout_cut,
-                          &exit.stderr_cut, &exit.start_us, &exit.wall_us, &exit.drain_us,
-                          &exit.user_us, &exit.system_us, &exit.peak_memory_bytes})
+  for (uint64_t* value :
+       {&exit.stdout_bytes, &exit.stderr_bytes, &exit.stdout_cut, &exit.stderr_cut, &exit.start_us,
+        &exit.wall_us, &exit.drain_us, &exit.user_us, &exit.system_us, &exit.peak_memory_bytes})
     *value = reader.u64();
   if (!reader.done() || ending > 1 || cause > 2) return malformed("exit");
   exit.ending = static_cast<Ending>(ending);
@@ -273,7 +279,8 @@ Result<StartFailed> decode_start_failed(std::string_view payload) {
   ByteReader reader(payload);
   uint32_t system_errno = reader.u32();
   std::string operation(reader.text(kMaxOperationBytes));
-  if (!reader.done() || system_errno > 4095 || !is_utf8(operation)) return malformed("start failed");
+  if (!reader.done() || system_errno > 4095 || !is_utf8(operation))
+    return malformed("start failed");
   return StartFailed{static_cast<int32_t>(system_errno), std::move(operation)};
 }
 

@@ -1,19 +1,22 @@
 // The agent stream: what atolld and atoll-agent say to each other, whatever wall is between them.
 //
-// A frame is a header of 12 bytes (length of the payload u32, type u8, three zero bytes, exec number u32)
-// and a payload, little-endian. Frames of all execs share one stream.
+// A frame is a header of 12 bytes (length of the payload u32, type u8, three zero bytes, exec
+// number u32) and a payload, little-endian. Frames of all execs share one stream.
 //
 // The stream may break at any moment and be taken up by a new connection; the newest one wins:
 //   agent  → kHello    version, nonce, every exec it knows with the offsets it has produced
-//   atolld → kWelcome  the offsets atolld holds for each of them; an exec left out is killed and forgotten
+//   atolld → kWelcome  the offsets atolld holds for each of them; an exec left out is killed and
+//                      forgotten
 // after which the agent sends output from those offsets on.
 //
 // Flow control is by credit: each output stream of each exec may have kWindowBytes sent but not
-// acknowledged. atolld acknowledges an offset when the bytes are in the exec's log file. When the window is
-// full the agent stops reading that pipe, so the program waits, no other exec is held up and no byte is lost.
-// kExit and kStartFailed are repeated after every reconnect until kExitAcknowledge.
+// acknowledged. atolld acknowledges an offset when the bytes are in the exec's log file. When the
+// window is full the agent stops reading that pipe, so the program waits, no other exec is held up
+// and no byte is lost. kExit and kStartFailed are repeated after every reconnect until
+// kExitAcknowledge, and kStarted for every started exec comes before them.
 //
-// Both sides treat the other's bytes as hostile: each decoder checks every field and refuses left-overs.
+// Both sides treat the other's bytes as hostile: each decoder checks every field and refuses
+// left-overs.
 #pragma once
 
 #include <array>
@@ -48,7 +51,7 @@ inline constexpr int kSpawnerFd = 6;   // SEQPACKET socket to the spawner, if Bi
 
 struct BirthRecord {
   uint16_t version;
-  uint16_t has_spawner;  // 1 where limits are in v1 groups: only what the spawner forks is inside them
+  uint16_t has_spawner;  // 1 where limits are in v1 groups: only the spawner's children are in them
   uint32_t reserved;
   std::array<unsigned char, kNonceBytes> nonce;
 };
@@ -75,7 +78,8 @@ struct Frame {
   std::string_view payload;  // valid until the next call of the reader
 };
 
-// Cuts a byte stream into frames. Which types are legal, and how long they may be, depends on who reads.
+// Cuts a byte stream into frames. Which types are legal, and how long they may be, depends on who
+// reads.
 class FrameReader {
  public:
   enum class Side : uint8_t { kAgent, kDaemon };
@@ -119,7 +123,7 @@ struct Start {
   std::vector<std::string> environment;  // NAME=value, the whole environment
   std::string directory;                 // absolute
   User user = User::kUser;
-  uint32_t timeout_ms = 0;         // 0: none
+  uint32_t timeout_ms = 0;          // 0: none
   uint64_t output_limit_bytes = 0;  // per stream; what is beyond is counted and dropped
 };
 
@@ -139,8 +143,8 @@ enum class Cause : uint8_t { kProgram = 0, kWallTime = 1, kClient = 2 };
 
 struct Exit {
   Ending ending;
-  uint8_t status;  // exit code or signal number
-  Cause cause;     // who ended it
+  uint8_t status;                       // exit code or signal number
+  Cause cause;                          // who ended it
   uint64_t stdout_bytes, stderr_bytes;  // kept: the end offsets of the logs
   uint64_t stdout_cut, stderr_cut;      // produced beyond the limit and dropped
   uint64_t start_us, wall_us, drain_us;

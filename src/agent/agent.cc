@@ -1,0 +1,170 @@
+#include "agent/agent.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace atl::agent {
+namespace {
+
+Result<Fd> watch_children() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGCHLD);
+  if (sigprocmask(SIG_BLOCK, &signals, nullptr) != 0) return Error::system("block SIGCHLD");
+  Fd fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) return Error::system("signalfd");
+  return fd;
+}
+
+}  // namespace
+
+Agent::Agent(Birth birth, Launcher launcher, Fd children)
+    : listener_(std::move(birth.listener)),
+      children_(std::move(children)),
+      nonce_(birth.nonce),
+      execs_(std::move(birth.cgroup), std::move(launcher)) {}
+
+Result<Agent> Agent::create(Birth birth) {
+  ATOLL_TRY(Launcher launcher, Launcher::create(std::move(birth.spawner)));
+  ATOLL_TRY(Fd children, watch_children());
+  return Agent(std::move(birth), std::move(launcher), std::move(children));
+}
+
+Error Agent::run() {
+  while (true) {
+    polls_.clear();
+    add_watches();
+    auto deadline = execs_.next_deadline();
+    if (more_to_reap_) deadline = std::chrono::steady_clock::now();
+    auto waited = polls_.wait(deadline);
+    if (!waited) return std::move(waited).error();
+    for (size_t i = 0; i < polls_.size(); ++i)
+      if (polls_.ready(i) != 0) handle(polls_.watch(i), polls_.ready(i));
+    if (more_to_reap_) children_ended();
+    execs_.check_deadlines();
+    report();
+  }
+}
+
+void Agent::add_watches() {
+  polls_.add(listener_.get(), POLLIN, {Source::kListener});
+  polls_.add(children_.get(), POLLIN, {Source::kChildren});
+  if (connection_) {
+    short events = connection_->wants_write() ? POLLIN | POLLOUT : POLLIN;
+    polls_.add(connection_->fd(), events, {Source::kConnection});
+  }
+  execs_.add_watches(polls_);
+}
+
+void Agent::handle(Watch watch, short ready) {
+  switch (watch.source) {
+    case Source::kListener:
+      return accept_newest();
+    case Source::kChildren:
+      return children_ended();
+    case Source::kConnection:
+      // Writing is report()'s, at the end of each turn.
+      if ((ready & ~POLLOUT) != 0) receive();
+      return;
+    default:
+      return execs_.handle(watch);
+  }
+}
+
+void Agent::accept_newest() {
+  while (true) {
+    Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    connection_.emplace(std::move(socket));
+    connection_->queue(encode(Hello{kProtocolVersion, nonce_, execs_.offsets()}));
+  }
+}
+
+void Agent::receive() {
+  // The event may have been the old connection's, replaced earlier in this turn; then there is
+  // nothing.
+  if (!connection_) return;
+  bool good = connection_->receive().ok();
+  while (good) {
+    auto frame = connection_->next();
+    if (frame && !*frame) return;
+    good = frame.ok() && obey(**frame);
+  }
+  connection_.reset();
+}
+
+bool Agent::obey(const Frame& frame) {
+  if (connection_->welcomed() == (frame.type == FrameType::kWelcome)) return false;
+  switch (frame.type) {
+    case FrameType::kWelcome:
+      return welcome(frame.payload);
+    case FrameType::kStart:
+      return execs_.start(frame.exec, frame.payload);
+    case FrameType::kAcknowledge:
+      return acknowledge(frame);
+    case FrameType::kSignal:
+      return signal(frame);
+    case FrameType::kExitAcknowledge:
+      return frame.payload.empty() && acknowledge_exit(frame.exec);
+    default:
+      return false;
+  }
+}
+
+bool Agent::welcome(std::string_view payload) {
+  auto welcome = decode_welcome(payload);
+  if (!welcome || welcome->version != kProtocolVersion) return false;
+  if (!execs_.resume(welcome->execs)) return false;
+  connection_->set_welcomed();
+  return true;
+}
+
+bool Agent::acknowledge(const Frame& frame) {
+  auto acknowledged = decode_acknowledge(frame.payload);
+  if (!acknowledged) return false;
+  Exec* exec = execs_.find(frame.exec);
+  if (exec == nullptr) return true;
+  if (!exec->stream(acknowledged->stream).acknowledge(acknowledged->offset)) return false;
+  execs_.output_acknowledged(*exec);
+  return true;
+}
+
+bool Agent::signal(const Frame& frame) {
+  auto number = decode_signal(frame.payload);
+  if (!number) return false;
+  if (Exec* exec = execs_.find(frame.exec)) exec->program().signal(*number);
+  return true;
+}
+
+bool Agent::acknowledge_exit(uint32_t number) {
+  Exec* exec = execs_.find(number);
+  if (exec == nullptr) return true;
+  if (!exec->end_was_told()) return false;
+  execs_.forget(number);
+  return true;
+}
+
+void Agent::report() {
+  if (!connection_) return;
+  bool sent = connection_->flush().ok();
+  while (sent && connection_->welcomed() && connection_->has_room()) {
+    auto frame = execs_.next_report();
+    if (!frame) break;
+    connection_->queue(*frame);
+    sent = connection_->has_room() || connection_->flush().ok();
+  }
+  if (sent) sent = connection_->flush().ok();
+  if (!sent) connection_.reset();
+}
+
+void Agent::children_ended() {
+  signalfd_siginfo info;
+  // One signal may stand for many children, so the signal is only a reason to look.
+  while (read(children_.get(), &info, sizeof info) > 0) {
+  }
+  more_to_reap_ = execs_.reap();
+}
+
+}  // namespace atl::agent

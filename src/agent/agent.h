@@ -1,0 +1,47 @@
+// The agent: process 1 of the sandbox. One loop that accepts the daemon, does what it asks, reads
+// what programs write, and reaps every orphan. It works on without a daemon.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "agent/birth.h"
+#include "agent/connection.h"
+#include "agent/exec_table.h"
+#include "agent/poll_set.h"
+
+namespace atl::agent {
+
+class Agent {
+ public:
+  static Result<Agent> create(Birth birth);
+
+  // Returns only with an error after which process 1 cannot do its work.
+  Error run();
+
+ private:
+  Agent(Birth birth, Launcher launcher, Fd children);
+
+  void add_watches();
+  void handle(Watch watch, short ready);
+  void accept_newest();
+  void receive();
+  // False: the frame breaks the protocol.
+  bool obey(const Frame& frame);
+  bool welcome(std::string_view payload);
+  bool acknowledge(const Frame& frame);
+  bool signal(const Frame& frame);
+  bool acknowledge_exit(uint32_t number);
+  void report();
+  void children_ended();
+
+  Fd listener_;
+  Fd children_;  // signalfd of SIGCHLD
+  std::array<unsigned char, kNonceBytes> nonce_;
+  ExecTable execs_;
+  std::optional<Connection> connection_;
+  PollSet polls_;
+  bool more_to_reap_ = false;
+};
+
+}  // namespace atl::agent

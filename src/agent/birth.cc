@@ -1,0 +1,93 @@
+#include "agent/birth.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/file.h"
+
+namespace atl::agent {
+namespace {
+
+Result<void> open_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    // The lowest free number is `fd`, because all below are open.
+    if (open("/dev/null", O_RDWR) != fd) return Error::system("open standard stream");
+  }
+  return {};
+}
+
+Result<BirthRecord> read_birth_record() {
+  BirthRecord record;
+  // One byte more than fits, so that a longer record is noticed.
+  char bytes[sizeof record + 1];
+  ssize_t count = pread(kBirthFd, bytes, sizeof bytes, 0);
+  if (count < 0) return Error::system("read birth record");
+  if (static_cast<size_t>(count) != sizeof record)
+    return Error(Code::kCorrupt, "birth record has the wrong length");
+  std::memcpy(&record, bytes, sizeof record);
+  if (record.version != kProtocolVersion)
+    return Error(Code::kUnsupported, "birth record has an unknown version");
+  if (record.has_spawner > 1 || record.reserved != 0)
+    return Error(Code::kCorrupt, "birth record has an unknown field");
+  return record;
+}
+
+Result<void> check_listener(int fd) {
+  int listening = 0;
+  socklen_t length = sizeof listening;
+  if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) != 0)
+    return Error::system("examine listener");
+  if (listening != 1) return Error(Code::kInvalid, "listener does not listen");
+  // Otherwise a client that gave up between poll and accept would block the agent.
+  int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+    return Error::system("make listener non-blocking");
+  return {};
+}
+
+}  // namespace
+
+Result<void> harden_process(int last_fd) {
+  if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return Error::system("make process not dumpable");
+  ATOLL_TRY_VOID(open_standard_streams());
+  auto last = static_cast<unsigned>(last_fd);
+  if (close_range(3, last, CLOSE_RANGE_CLOEXEC) != 0) return Error::system("set close-on-exec");
+  if (close_range(last + 1, ~0u, 0) != 0) return Error::system("close inherited descriptors");
+  return {};
+}
+
+Result<Birth> take_birth() {
+  ATOLL_TRY_VOID(harden_process(kSpawnerFd));
+  ATOLL_TRY(BirthRecord record, read_birth_record());
+  close(kBirthFd);
+  ATOLL_TRY_VOID(check_listener(kListenerFd));
+  Birth birth;
+  birth.listener = Fd(kListenerFd);
+  birth.cgroup = Fd(kCgroupFd);
+  birth.nonce = record.nonce;
+  if (record.has_spawner == 1) {
+    birth.spawner = Fd(kSpawnerFd);
+  } else {
+    close(kSpawnerFd);
+  }
+  return birth;
+}
+
+Result<Fd> open_null_device() {
+  ATOLL_TRY(Fd fd, open_file("/dev/null", O_RDWR));
+  struct stat status;
+  if (fstat(fd.get(), &status) != 0) return Error::system("stat /dev/null");
+  if (!S_ISCHR(status.st_mode) || status.st_rdev != makedev(1, 3))
+    return Error(Code::kInvalid, "/dev/null is not the null device");
+  return fd;
+}
+
+}  // namespace atl::agent

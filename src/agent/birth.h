@@ -1,0 +1,31 @@
+// What the agent is born with. Taking it is the first thing either process of this binary does: it
+// closes what the contract in protocol.h does not name, so that nothing of the host's can leak to a
+// program.
+#pragma once
+
+#include <array>
+
+#include "agent/protocol.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace atl::agent {
+
+struct Birth {
+  Fd listener;
+  Fd cgroup;   // directory in which each exec gets its leaf
+  Fd spawner;  // not valid where the agent starts programs itself
+  std::array<unsigned char, kNonceBytes> nonce;
+};
+
+Result<Birth> take_birth();
+
+// Hides the process from in-sandbox root (ptrace, /proc/<pid>/mem) and from leaking descriptors:
+// keeps 0 to 2, opened to nothing where they were closed, and 3 to `last_fd` as close-on-exec;
+// closes the rest.
+Result<void> harden_process(int last_fd);
+
+// The real null device, opened before any program of the sandbox could have put another file there.
+Result<Fd> open_null_device();
+
+}  // namespace atl::agent

@@ -1,0 +1,37 @@
+#include "agent/connection.h"
+
+#include <sys/socket.h>
+
+namespace atl::agent {
+namespace {
+
+constexpr size_t kReceiveBytes = 16 * 1024;
+
+bool try_later(int system_errno) { return system_errno == EAGAIN || system_errno == EINTR; }
+
+}  // namespace
+
+Result<void> Connection::flush() {
+  while (queued() > 0) {
+    ssize_t count =
+        send(socket_.get(), outgoing_.data() + head_, queued(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && try_later(errno)) return {};
+    if (count < 0) return Error::system("send to daemon");
+    head_ += static_cast<size_t>(count);
+  }
+  outgoing_ = std::string();
+  head_ = 0;
+  return {};
+}
+
+Result<void> Connection::receive() {
+  char* room = reader_.prepare(kReceiveBytes);
+  ssize_t count = recv(socket_.get(), room, kReceiveBytes, MSG_DONTWAIT);
+  if (count < 0 && try_later(errno)) return {};
+  if (count < 0) return Error::system("receive from daemon");
+  if (count == 0) return Error(Code::kUnavailable, "daemon closed the connection");
+  reader_.commit(static_cast<size_t>(count));
+  return {};
+}
+
+}  // namespace atl::agent

@@ -1,0 +1,168 @@
+#include "agent/exec.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace atl::agent {
+namespace {
+
+constexpr uint8_t kNotFoundCode = 127;
+constexpr uint8_t kNotExecutableCode = 126;
+
+uint64_t micros_between(SteadyTime from, SteadyTime to) {
+  auto micros = std::chrono::duration_cast<std::chrono::microseconds>(to - from).count();
+  return static_cast<uint64_t>(std::max<int64_t>(0, micros));
+}
+
+SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+Exec::Exec(Leaf leaf, const Start& start, SteadyTime requested_at)
+    : program_(leaf, start.timeout_ms),
+      name_(start.arguments[0]),
+      directory_(start.directory),
+      outputs_{OutputPipe(start.output_limit_bytes), OutputPipe(start.output_limit_bytes)},
+      requested_at_(requested_at) {}
+
+void Exec::launched(Launched launched) {
+  program_.launched(launched.pid, std::move(launched.pidfd));
+  report_ = std::move(launched.report);
+  output(Stream::kStdout).open(std::move(launched.stdout_pipe));
+  output(Stream::kStderr).open(std::move(launched.stderr_pipe));
+}
+
+void Exec::fail(StartFailed failed) {
+  failed_ = std::move(failed);
+  phase_ = Phase::kFailed;
+  program_.let_go();
+  report_.reset();
+  for (OutputPipe& pipe : outputs_) pipe.release().reset();
+}
+
+void Exec::add_watches(PollSet& polls) const {
+  if (report_) polls.add(report_.get(), POLLIN, {Source::kReport, number()});
+  const OutputPipe& out = output(Stream::kStdout);
+  if (out.wants_read()) polls.add(out.fd(), POLLIN, {Source::kStdout, number()});
+  const OutputPipe& err = output(Stream::kStderr);
+  if (err.wants_read()) polls.add(err.fd(), POLLIN, {Source::kStderr, number()});
+}
+
+void Exec::handle(Source source, int null_device) {
+  // Before output too: the program's execve came before its first byte and must be told first.
+  read_report();
+  if (source == Source::kStdout) output(Stream::kStdout).read_some(null_device);
+  if (source == Source::kStderr) output(Stream::kStderr).read_some(null_device);
+  drain(null_device);
+}
+
+void Exec::read_report() {
+  if (phase_ != Phase::kStarting) return;
+  StartReport report = {};
+  ssize_t count = read(report_.get(), &report, sizeof report);
+  // A reaped process has closed its end, even if the spawner has not closed its copy yet.
+  if (count < 0 && errno == EAGAIN && program_.pid()) return;
+  report_.reset();
+  report_arrived(count == sizeof report ? std::optional(report) : std::nullopt);
+}
+
+void Exec::report_arrived(std::optional<StartReport> report) {
+  if (report && !is_programs_fault(report->step))
+    return fail({report->system_errno, std::string(step_name(report->step))});
+  executed_at_ = now();
+  phase_ = Phase::kRunning;
+  if (report) explain_failure(*report);
+}
+
+void Exec::explain_failure(const StartReport& report) {
+  failure_code_ = report.system_errno == ENOENT ? kNotFoundCode : kNotExecutableCode;
+  std::string text = "atoll: ";
+  text += step_name(report.step);
+  text += ' ';
+  text += report.step == StartStep::kDirectory ? directory_ : name_;
+  text += ": ";
+  text += strerror(report.system_errno);
+  text += '\n';
+  stream(Stream::kStderr).append(text);
+}
+
+void Exec::reaped(int wait_status, const rusage& usage, int null_device) {
+  program_.reaped(wait_status, usage, exit_);
+  read_report();
+  if (phase_ != Phase::kRunning) return;
+  exited_at_ = now();
+  if (failure_code_ && exit_.ending == Ending::kExited) exit_.status = *failure_code_;
+  exit_.start_us = micros_between(requested_at_, executed_at_);
+  exit_.wall_us = micros_between(executed_at_, exited_at_);
+  phase_ = Phase::kDraining;
+  for (OutputPipe& pipe : outputs_) pipe.finish();
+  drain(null_device);
+}
+
+void Exec::drain(int null_device) {
+  if (phase_ != Phase::kDraining) return;
+  for (OutputPipe& pipe : outputs_)
+    while (pipe.wants_read()) pipe.read_some(null_device);
+  finish_if_drained();
+}
+
+void Exec::finish_if_drained() {
+  for (const OutputPipe& pipe : outputs_)
+    if (!pipe.finished()) return;
+  exit_.drain_us = micros_between(exited_at_, now());
+  exit_.stdout_bytes = stream(Stream::kStdout).produced();
+  exit_.stderr_bytes = stream(Stream::kStderr).produced();
+  exit_.stdout_cut = stream(Stream::kStdout).cut();
+  exit_.stderr_cut = stream(Stream::kStderr).cut();
+  phase_ = Phase::kOver;
+}
+
+std::optional<Remains> Exec::take_remains() {
+  if (!ended() || remains_taken_) return std::nullopt;
+  remains_taken_ = true;
+  return Remains(program_.leaf(), output(Stream::kStdout).release(),
+                 output(Stream::kStderr).release());
+}
+
+std::optional<std::string> Exec::next_report() {
+  bool started = phase_ != Phase::kStarting && phase_ != Phase::kFailed;
+  if (started && !started_told_) {
+    started_told_ = true;
+    return encode_started(number(), program_.first_pid());
+  }
+  // In turns, so that a flood on one stream does not hold up the other.
+  for (int i = 0; i < 2; ++i) {
+    Stream stream = next_stream_;
+    next_stream_ = stream == Stream::kStdout ? Stream::kStderr : Stream::kStdout;
+    if (auto frame = next_output(stream)) return frame;
+  }
+  if (!ended() || end_told_) return std::nullopt;
+  end_told_ = end_was_told_ = true;
+  return phase_ == Phase::kFailed ? encode(number(), failed_) : encode(number(), exit_);
+}
+
+std::optional<std::string> Exec::next_output(Stream which) {
+  OutputStream& bytes = stream(which);
+  std::string_view unsent = bytes.unsent();
+  if (unsent.empty()) return std::nullopt;
+  std::string frame = encode(number(), Output{which, bytes.sent(), unsent});
+  bytes.mark_sent(unsent.size());
+  return frame;
+}
+
+bool Exec::resume(const ExecOffsets& offsets) {
+  if (!stream(Stream::kStdout).resume_from(offsets.stdout_offset)) return false;
+  if (!stream(Stream::kStderr).resume_from(offsets.stderr_offset)) return false;
+  started_told_ = false;
+  end_told_ = false;
+  return true;
+}
+
+ExecOffsets Exec::offsets() const {
+  return {number(), output(Stream::kStdout).stream().produced(),
+          output(Stream::kStderr).stream().produced()};
+}
+
+}  // namespace atl::agent

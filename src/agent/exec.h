@@ -1,0 +1,96 @@
+// One exec: a program from its start to the acknowledgement of its end. Knows nothing of
+// connections; what was told to the daemon is only a set of flags, so that a new connection can be
+// told again.
+//
+//   kStarting → kRunning → kDraining → kOver    the main process ended, its output is being taken
+//            ↘ kFailed                          the platform could not start it
+#pragma once
+
+#include <sys/resource.h>
+
+#include <array>
+#include <optional>
+
+#include "agent/output_pipe.h"
+#include "agent/poll_set.h"
+#include "agent/process_start.h"
+#include "agent/program.h"
+#include "agent/protocol.h"
+#include "agent/remains.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+namespace atl::agent {
+
+// What a started program is made of, on the agent's side.
+struct Launched {
+  pid_t pid;
+  Fd pidfd;
+  Fd stdout_pipe;
+  Fd stderr_pipe;
+  Fd report;
+};
+
+class Exec {
+ public:
+  Exec(Leaf leaf, const Start& start, SteadyTime requested_at);
+
+  void launched(Launched launched);
+  void fail(StartFailed failed);
+
+  void add_watches(PollSet& polls) const;
+  // The start report or output has arrived. `null_device` swallows output beyond the limit.
+  void handle(Source source, int null_device);
+  void reaped(int wait_status, const rusage& usage, int null_device);
+  // Goes on taking the output of a program that has ended, after its window has opened.
+  void drain(int null_device);
+
+  bool ended() const { return phase_ == Phase::kOver || phase_ == Phase::kFailed; }
+  // Once, when it has ended: what it leaves behind.
+  std::optional<Remains> take_remains();
+
+  Program& program() { return program_; }
+  const Program& program() const { return program_; }
+  OutputStream& stream(Stream stream) { return output(stream).stream(); }
+
+  // The next frame for the daemon, or nothing more just now.
+  std::optional<std::string> next_report();
+  // A new connection: all that is not acknowledged is told again, output from these offsets on.
+  bool resume(const ExecOffsets& offsets);
+  ExecOffsets offsets() const;
+  void repeat_started() { started_told_ = false; }
+  // On this connection or one before: only then can the daemon acknowledge it.
+  bool end_was_told() const { return end_was_told_; }
+
+ private:
+  enum class Phase : uint8_t { kStarting, kRunning, kDraining, kOver, kFailed };
+
+  OutputPipe& output(Stream stream) { return outputs_[static_cast<size_t>(stream)]; }
+  const OutputPipe& output(Stream stream) const { return outputs_[static_cast<size_t>(stream)]; }
+  uint32_t number() const { return program_.leaf().number(); }
+
+  void read_report();
+  void report_arrived(std::optional<StartReport> report);
+  void explain_failure(const StartReport& report);
+  void finish_if_drained();
+  std::optional<std::string> next_output(Stream stream);
+
+  Program program_;
+  Phase phase_ = Phase::kStarting;
+  std::string name_;
+  std::string directory_;
+  std::array<OutputPipe, 2> outputs_;
+  Fd report_;
+  std::optional<uint8_t> failure_code_;  // the program could not be executed
+  StartFailed failed_ = {};
+  Exit exit_ = {};
+  SteadyTime requested_at_, executed_at_, exited_at_;
+
+  bool started_told_ = false;
+  bool end_told_ = false;
+  bool end_was_told_ = false;
+  Stream next_stream_ = Stream::kStdout;
+  bool remains_taken_ = false;
+};
+
+}  // namespace atl::agent

@@ -1,0 +1,177 @@
+#include "agent/exec_table.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "base/ids.h"
+
+namespace atl::agent {
+namespace {
+
+// In one turn of the loop, so that a program that makes orphans without end cannot hold it.
+constexpr int kMaxReaped = 256;
+
+SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+void take_earlier(std::optional<SteadyTime>& earliest, std::optional<SteadyTime> time) {
+  if (time && (!earliest || *time < *earliest)) earliest = time;
+}
+
+}  // namespace
+
+bool ExecTable::start(uint32_t number, std::string_view payload) {
+  if (!ExecId::from_number(number)) return false;
+  if (Exec* known = find(number)) {
+    known->repeat_started();
+    return true;
+  }
+  auto start = decode_start(payload);
+  if (!start) return false;
+  launch(number, *start, payload);
+  return true;
+}
+
+void ExecTable::launch(uint32_t number, const Start& start, std::string_view payload) {
+  bool full = execs_.size() + remains_.size() >= kMaxExecs;
+  bool left_over = remains_.contains(number);
+  Leaf leaf(cgroup_.get(), number);
+  Exec& exec = execs_.try_emplace(number, leaf, start, now()).first->second;
+  if (full || left_over) {
+    exec.fail(full ? StartFailed{EAGAIN, "too many execs"} : StartFailed{EEXIST, "mkdir cgroup"});
+    exec.take_remains();  // none of its own: the leaf of that number, if there is one, is another's
+    return;
+  }
+  auto launched = launcher_.launch(leaf, start, payload);
+  if (launched) return exec.launched(std::move(*launched));
+  exec.fail({launched.error().system_errno(), launched.error().message()});
+  // A start that failed half-way may have left a process that nobody knows.
+  exec.program().kill();
+  retire(exec);
+}
+
+Exec* ExecTable::find(uint32_t number) {
+  auto found = execs_.find(number);
+  return found == execs_.end() ? nullptr : &found->second;
+}
+
+void ExecTable::output_acknowledged(Exec& exec) {
+  exec.drain(launcher_.null_device());
+  retire(exec);
+}
+
+void ExecTable::forget(uint32_t number) {
+  auto found = execs_.find(number);
+  if (found == execs_.end()) return;
+  Exec& exec = found->second;
+  if (!exec.ended()) {
+    exec.program().kill();
+    keep(number, Remains(exec.program().leaf(), Fd(), Fd()));
+  }
+  execs_.erase(found);
+}
+
+void ExecTable::retire(Exec& exec) {
+  auto remains = exec.take_remains();
+  if (!remains) return;
+  keep(exec.program().leaf().number(), std::move(*remains));
+}
+
+void ExecTable::keep(uint32_t number, Remains remains) {
+  remains.try_to_remove(now());
+  remains.discard_output(launcher_.null_device());
+  if (!remains.gone()) remains_.insert_or_assign(number, std::move(remains));
+}
+
+bool ExecTable::resume(const std::vector<ExecOffsets>& welcomed) {
+  std::map<uint32_t, const ExecOffsets*> by_number;
+  for (const ExecOffsets& offsets : welcomed) {
+    Exec* exec = find(offsets.exec);
+    if (exec == nullptr || !exec->resume(offsets)) return false;
+    if (!by_number.emplace(offsets.exec, &offsets).second) return false;
+  }
+  std::vector<uint32_t> left_out;
+  for (auto& [number, exec] : execs_) {
+    if (by_number.contains(number)) {
+      output_acknowledged(exec);
+    } else {
+      left_out.push_back(number);
+    }
+  }
+  for (uint32_t number : left_out) forget(number);
+  return true;
+}
+
+std::vector<ExecOffsets> ExecTable::offsets() const {
+  std::vector<ExecOffsets> all;
+  for (const auto& [number, exec] : execs_) all.push_back(exec.offsets());
+  return all;
+}
+
+std::optional<std::string> ExecTable::next_report() {
+  auto next = execs_.upper_bound(last_reported_);
+  for (size_t i = 0; i < execs_.size(); ++i, ++next) {
+    if (next == execs_.end()) next = execs_.begin();
+    auto frame = next->second.next_report();
+    if (!frame) continue;
+    last_reported_ = next->first;
+    return frame;
+  }
+  return std::nullopt;
+}
+
+void ExecTable::add_watches(PollSet& polls) const {
+  for (const auto& [number, exec] : execs_) exec.add_watches(polls);
+  for (const auto& [number, remains] : remains_) remains.add_watches(polls);
+}
+
+void ExecTable::handle(Watch watch) {
+  if (watch.source == Source::kLeftPipe || watch.source == Source::kLeftLeaf) {
+    auto found = remains_.find(watch.exec);
+    if (found == remains_.end()) return;
+    if (watch.source == Source::kLeftPipe)
+      found->second.discard_output(launcher_.null_device());
+    else
+      found->second.try_to_remove(now());
+    if (found->second.gone()) remains_.erase(found);
+    return;
+  }
+  Exec* exec = find(watch.exec);
+  if (exec == nullptr) return;
+  exec->handle(watch.source, launcher_.null_device());
+  retire(*exec);
+}
+
+bool ExecTable::reap() {
+  for (int i = 0; i < kMaxReaped; ++i) {
+    int status = 0;
+    rusage usage = {};
+    pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
+    if (pid <= 0) return false;
+    auto is_its_own = [pid](const auto& entry) { return entry.second.program().pid() == pid; };
+    auto found = std::find_if(execs_.begin(), execs_.end(), is_its_own);
+    if (found == execs_.end()) continue;
+    found->second.reaped(status, usage, launcher_.null_device());
+    retire(found->second);
+  }
+  return true;
+}
+
+std::optional<SteadyTime> ExecTable::next_deadline() const {
+  std::optional<SteadyTime> earliest;
+  for (const auto& [number, exec] : execs_) take_earlier(earliest, exec.program().deadline());
+  for (const auto& [number, remains] : remains_) take_earlier(earliest, remains.retry_at());
+  return earliest;
+}
+
+void ExecTable::check_deadlines() {
+  SteadyTime current = now();
+  for (auto& [number, exec] : execs_) exec.program().check_deadline(current);
+  for (auto remains = remains_.begin(); remains != remains_.end();) {
+    auto retry_at = remains->second.retry_at();
+    if (retry_at && *retry_at <= current) remains->second.try_to_remove(current);
+    remains = remains->second.gone() ? remains_.erase(remains) : std::next(remains);
+  }
+}
+
+}  // namespace atl::agent

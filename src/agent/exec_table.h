@@ -1,0 +1,56 @@
+// All execs that the agent knows, and what ended ones left behind. Every event finds its exec here
+// by number; an event for one that is gone meanwhile is nothing.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "agent/exec.h"
+#include "agent/launcher.h"
+#include "agent/poll_set.h"
+
+namespace atl::agent {
+
+class ExecTable {
+ public:
+  ExecTable(Fd cgroup, Launcher launcher)
+      : cgroup_(std::move(cgroup)), launcher_(std::move(launcher)) {}
+
+  // Starts the program, or makes an exec that has failed to start. A known number is not started
+  // again. False if the payload is not a Start or the number cannot be one.
+  bool start(uint32_t number, std::string_view payload);
+  Exec* find(uint32_t number);
+  // After an acknowledgement of output: the window has opened.
+  void output_acknowledged(Exec& exec);
+  // Kills what still runs.
+  void forget(uint32_t number);
+
+  // The daemon's answer to hello: goes on from its offsets and forgets what it left out. False,
+  // with nothing forgotten, if it names an exec twice or one that is not here, or bytes that are
+  // not here.
+  bool resume(const std::vector<ExecOffsets>& execs);
+  std::vector<ExecOffsets> offsets() const;
+  // The next frame for the daemon; the execs take turns.
+  std::optional<std::string> next_report();
+
+  void add_watches(PollSet& polls) const;
+  void handle(Watch watch);
+  // Waits for every child that has ended, ours or adopted. True if there may be more.
+  bool reap();
+  std::optional<SteadyTime> next_deadline() const;
+  void check_deadlines();
+
+ private:
+  void launch(uint32_t number, const Start& start, std::string_view payload);
+  void retire(Exec& exec);
+  void keep(uint32_t number, Remains remains);
+
+  Fd cgroup_;
+  Launcher launcher_;
+  std::map<uint32_t, Exec> execs_;
+  std::map<uint32_t, Remains> remains_;
+  uint32_t last_reported_ = 0;
+};
+
+}  // namespace atl::agent

@@ -1,0 +1,343 @@
+#include "agent/fixture_test.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "linux/capabilities.h"
+#include "linux/clone.h"
+#include "linux/pidfd.h"
+
+namespace atl::agent {
+namespace {
+
+constexpr uid_t kFirstUid = 100000;
+constexpr int kFreeFd = 20;
+
+constexpr uint64_t kAgentCapabilities = linux::capability_mask(
+    {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_KILL,
+     CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
+
+std::string unified_root() {
+  bool pure = access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0;
+  return pure ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified";
+}
+
+Fd make_birth_record(Starter starter) {
+  BirthRecord record = {kProtocolVersion, starter == Starter::kSpawner, 0, {}};
+  record.nonce.fill(0x5a);
+  Fd file(memfd_create("birth", MFD_CLOEXEC));
+  ATOLL_CHECK(write_all(file.get(), {reinterpret_cast<char*>(&record), sizeof record}).ok());
+  return file;
+}
+
+// The agent is executed from memory, as the warden does: no file of the host need be reachable.
+Fd copy_program() {
+  auto program = open_file(ATOLL_AGENT_PATH, O_RDONLY);
+  ATOLL_CHECK(program.ok());
+  struct stat status;
+  ATOLL_CHECK(fstat(program->get(), &status) == 0);
+  Fd copy(memfd_create("atoll-agent", MFD_CLOEXEC));
+  off_t offset = 0;
+  while (offset < status.st_size)
+    ATOLL_CHECK(sendfile(copy.get(), program->get(), &offset, 1 << 30) > 0);
+  return copy;
+}
+
+struct BirthFds {
+  Fd listener, cgroup, record, program, go;
+};
+
+void place(int from, int to) { ATOLL_CHECK(dup2(from, to) == to); }
+
+// In the new process 1: become what the warden's helper makes it, then the agent. What each program
+// must set or shed by itself is left wrong on purpose: inheritable capabilities, new privileges,
+// core size, umask, the limit of open files.
+[[noreturn]] void become_agent(Starter starter, const BirthFds& fds) {
+  char go;
+  ATOLL_CHECK(read(fds.go.get(), &go, 1) == 1);
+  ATOLL_CHECK(setresgid(0, 0, 0) == 0 && setresuid(0, 0, 0) == 0 && setgroups(0, nullptr) == 0);
+  ATOLL_CHECK(linux::limit_bounding_set(kAgentCapabilities).ok());
+  ATOLL_CHECK(linux::set_capabilities({.effective = kAgentCapabilities,
+                                       .permitted = kAgentCapabilities,
+                                       .inheritable = kAgentCapabilities})
+                  .ok());
+  rlimit core = {4096, 4096}, files = {kOpenFiles, 4096};
+  ATOLL_CHECK(setrlimit(RLIMIT_CORE, &core) == 0 && setrlimit(RLIMIT_NOFILE, &files) == 0);
+  umask(0);
+  // A killed test must not leave its sandbox. After the change of uid, which clears it.
+  ATOLL_CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+  char name[] = "atoll-agent", role[] = "spawner";
+  char* agent_arguments[] = {name, nullptr};
+  char* spawner_arguments[] = {name, role, nullptr};
+  char* environment[] = {nullptr};
+  if (starter == Starter::kSpawner) {
+    int pair[2];
+    ATOLL_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+    pid_t pid = fork();
+    ATOLL_CHECK(pid >= 0);
+    place(pair[pid == 0 ? 1 : 0], pid == 0 ? 3 : kSpawnerFd);
+    if (pid == 0) fexecve(fds.program.get(), spawner_arguments, environment);
+  }
+  place(fds.listener.get(), kListenerFd);
+  place(fds.cgroup.get(), kCgroupFd);
+  place(fds.record.get(), kBirthFd);
+  fexecve(fds.program.get(), agent_arguments, environment);
+  _exit(1);
+}
+
+// Away from the numbers that the agent's descriptors take.
+Fd lifted(Fd fd) {
+  ATOLL_CHECK(fd.valid());
+  return Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, kFreeFd));
+}
+
+void write_map(pid_t pid, const char* file) {
+  std::string path = "/proc/" + std::to_string(pid) + "/" + file;
+  std::string map = "0 " + std::to_string(kFirstUid) + " 65536";
+  ATOLL_CHECK(write_file_at(AT_FDCWD, path, map).ok());
+}
+
+}  // namespace
+
+TestSandbox::TestSandbox(Starter starter) : starter_(starter) {
+  static int count = 0;
+  std::string name = "atoll-agent-test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
+  group_ = unified_root() + "/" + name;
+  directory_ = "/tmp/" + name;
+  if (geteuid() != 0 || !make_cgroups()) {
+    problem_ = "needs root and a cgroup v2 tree at " + unified_root();
+    return;
+  }
+  make_listener();
+  launch();
+  if (starter == Starter::kSpawner) find_spawner();
+}
+
+TestSandbox::~TestSandbox() {
+  if (pidfd_) {
+    // Everything in the namespace dies with its process 1.
+    ATOLL_CHECK(linux::send_signal(pidfd_.get(), SIGKILL).ok() || !agent_is_alive());
+    ATOLL_CHECK(linux::wait_for_exit(pidfd_.get()).ok());
+  }
+  for (const std::string& leaf : leaves()) rmdir((group_ + "/run/" + leaf).c_str());
+  for (const char* child : {"/run", "/agent", ""}) rmdir((group_ + child).c_str());
+  unlink((directory_ + "/agent").c_str());
+  rmdir(directory_.c_str());
+}
+
+bool TestSandbox::make_cgroups() {
+  for (const char* child : {"", "/agent", "/run"})
+    if (mkdir((group_ + child).c_str(), 0755) != 0) return false;
+  // Starting in a leaf is checked like a move: it needs the nearest common ancestor's cgroup.procs.
+  for (const char* file : {"/cgroup.procs", "/run", "/run/cgroup.procs"})
+    if (chown((group_ + file).c_str(), kFirstUid, kFirstUid) != 0) return false;
+  return true;
+}
+
+void TestSandbox::make_listener() {
+  ATOLL_CHECK(mkdir(directory_.c_str(), 0700) == 0);
+  sockaddr_un address = {AF_UNIX, {}};
+  std::string path = directory_ + "/agent";
+  ATOLL_CHECK(path.size() < sizeof address.sun_path);
+  path.copy(address.sun_path, path.size());
+  listener_ = Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  ATOLL_CHECK(bind(listener_.get(), generic, sizeof address) == 0);
+  ATOLL_CHECK(listen(listener_.get(), 16) == 0);
+}
+
+void TestSandbox::launch() {
+  int go[2];
+  ATOLL_CHECK(pipe2(go, O_CLOEXEC) == 0);
+  Fd go_writer(go[1]);
+  auto run = open_file(group_ + "/run", O_RDONLY | O_DIRECTORY);
+  auto own = open_file(group_ + "/agent", O_RDONLY | O_DIRECTORY);
+  ATOLL_CHECK(run.ok() && own.ok());
+  BirthFds fds = {lifted(std::move(listener_)), lifted(std::move(*run)),
+                  lifted(make_birth_record(starter_)), lifted(copy_program()), lifted(Fd(go[0]))};
+  auto child = linux::clone_process({.flags = CLONE_NEWUSER | CLONE_NEWPID, .cgroup = own->get()});
+  ATOLL_CHECK(child.ok());
+  if (child->in_child()) become_agent(starter_, fds);
+  pid_ = child->pid;
+  pidfd_ = std::move(child->pidfd);
+  write_map(pid_, "uid_map");
+  write_map(pid_, "gid_map");
+  ATOLL_CHECK(write(go_writer.get(), "g", 1) == 1);
+}
+
+void TestSandbox::find_spawner() {
+  std::string path =
+      "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children";
+  for (int i = 0; i < 200 && spawner_pid_ == 0; ++i) {
+    auto children = read_file(path);
+    if (children.ok() && !children->empty()) spawner_pid_ = std::stoi(*children);
+    usleep(5000);
+  }
+}
+
+Fd TestSandbox::connect() const {
+  sockaddr_un address = {AF_UNIX, {}};
+  (directory_ + "/agent").copy(address.sun_path, sizeof address.sun_path - 1);
+  Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  ATOLL_CHECK(::connect(fd.get(), generic, sizeof address) == 0);
+  return fd;
+}
+
+std::vector<std::string> TestSandbox::leaves() const {
+  std::vector<std::string> names;
+  DIR* directory = opendir((group_ + "/run").c_str());
+  if (directory == nullptr) return names;
+  while (dirent* entry = readdir(directory))
+    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') names.push_back(entry->d_name);
+  closedir(directory);
+  return names;
+}
+
+bool TestSandbox::agent_is_alive() const {
+  pollfd poll_fd = {pidfd_.get(), POLLIN, 0};
+  return poll(&poll_fd, 1, 0) == 0;
+}
+
+Hello TestDaemon::connect() {
+  Hello hello = connect_without_welcome();
+  send_welcome();
+  return hello;
+}
+
+Hello TestDaemon::connect_without_welcome() {
+  socket_ = sandbox_.connect();
+  reader_ = FrameReader(FrameReader::Side::kDaemon);
+  hello_.reset();
+  ATOLL_CHECK(run_until([this] { return hello_.has_value(); }));
+  return *hello_;
+}
+
+void TestDaemon::send_welcome() {
+  Welcome welcome = {kProtocolVersion, {}};
+  for (const ExecOffsets& known : hello_->execs)
+    if (auto held = records_.find(known.exec); held != records_.end())
+      welcome.execs.push_back({known.exec, held->second.out.size(), held->second.err.size()});
+  send_raw(encode(welcome));
+}
+
+void TestDaemon::send_raw(std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count < 0) return;  // dropped by the agent; the caller's expectations will notice
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+}
+
+bool TestDaemon::is_dropped(int timeout_ms) {
+  pollfd poll_fd = {socket_.get(), POLLRDHUP, 0};
+  return poll(&poll_fd, 1, timeout_ms) == 1;
+}
+
+void TestDaemon::start(uint32_t exec, const Start& start) {
+  records_[exec];
+  send_raw(encode(exec, start));
+}
+
+void TestDaemon::acknowledge_output(uint32_t exec) {
+  const Record& held = records_[exec];
+  send_raw(encode(exec, agent::Acknowledge{Stream::kStdout, held.out.size()}));
+  send_raw(encode(exec, agent::Acknowledge{Stream::kStderr, held.err.size()}));
+}
+
+void TestDaemon::acknowledge_exit(uint32_t exec) { send_raw(encode_exit_acknowledge(exec)); }
+
+bool TestDaemon::run_until(const std::function<bool()>& done, int timeout_ms) {
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    receive(20);
+  }
+  return true;
+}
+
+bool TestDaemon::receive(int timeout_ms) {
+  pollfd poll_fd = {socket_.get(), POLLIN, 0};
+  if (poll(&poll_fd, 1, timeout_ms) <= 0) return false;
+  char* room = reader_.prepare(64 * 1024);
+  ssize_t count = recv(socket_.get(), room, 64 * 1024, MSG_DONTWAIT);
+  if (count <= 0) return false;
+  reader_.commit(static_cast<size_t>(count));
+  while (true) {
+    auto frame = reader_.next();
+    ATOLL_CHECK(frame.ok());
+    if (!*frame) return true;
+    take(**frame);
+  }
+}
+
+void TestDaemon::take(const Frame& frame) {
+  if (frame.type == FrameType::kHello) {
+    auto hello = decode_hello(frame.payload);
+    ATOLL_CHECK(hello.ok());
+    hello_ = *hello;
+    return;
+  }
+  Record& held = records_[frame.exec];
+  if (held.exit) {
+    bool repeated = frame.type == FrameType::kExit || frame.type == FrameType::kStarted;
+    if (!repeated) contradiction_ = "frame after the exit";
+  }
+  if (frame.type == FrameType::kStarted) {
+    held.pid = *decode_started(frame.payload);
+    ++held.started_frames;
+  } else if (frame.type == FrameType::kStartFailed) {
+    held.failed = *decode_start_failed(frame.payload);
+  } else if (frame.type == FrameType::kOutput) {
+    take_output(frame.exec, *decode_output(frame.payload));
+  } else if (frame.type == FrameType::kExit) {
+    held.exit = *decode_exit(frame.payload);
+    ++held.exit_frames;
+  }
+}
+
+void TestDaemon::take_output(uint32_t exec, const Output& output) {
+  Record& held = records_[exec];
+  if (!held.pid) contradiction_ = "output before started";
+  std::string& log = output.stream == Stream::kStdout ? held.out : held.err;
+  if (output.offset != log.size()) contradiction_ = "output at the wrong offset";
+  log.append(output.data);
+  auto when = acknowledge_.find(exec);
+  if (when != acknowledge_.end() && when->second == Acknowledge::kNever) return;
+  send_raw(encode(exec, agent::Acknowledge{output.stream, log.size()}));
+}
+
+const Record& TestDaemon::finish(uint32_t exec) {
+  run_until([&] { return records_[exec].ended(); });
+  if (records_[exec].ended()) acknowledge_exit(exec);
+  return records_[exec];
+}
+
+Start shell(std::string script) {
+  Start start;
+  start.arguments = {"/bin/sh", "-c", std::move(script)};
+  start.environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"};
+  start.directory = "/tmp";
+  start.output_limit_bytes = 64 << 20;
+  return start;
+}
+
+}  // namespace atl::agent

@@ -1,0 +1,111 @@
+// For tests of the real agent binary: a sandbox reduced to what the agent sees (a user and a
+// process namespace, a delegated cgroup, the descriptors it is born with), and a daemon that talks
+// to it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "agent/protocol.h"
+#include "base/fd.h"
+
+namespace atl::agent {
+
+inline constexpr int kOpenFiles = 300;  // soft limit with which the agent is born
+
+enum class Starter : uint8_t { kAgent, kSpawner };
+
+class TestSandbox {
+ public:
+  explicit TestSandbox(Starter starter);
+  ~TestSandbox();
+  TestSandbox(const TestSandbox&) = delete;
+
+  // Why there is none here, or empty.
+  const std::string& problem() const { return problem_; }
+  Fd connect() const;
+  pid_t agent_pid() const { return pid_; }
+  pid_t spawner_pid() const { return spawner_pid_; }
+  // Names of the leaves that exist.
+  std::vector<std::string> leaves() const;
+  bool agent_is_alive() const;
+
+ private:
+  bool make_cgroups();
+  void make_listener();
+  void launch();
+  void find_spawner();
+
+  Starter starter_;
+  std::string problem_;
+  std::string group_;
+  std::string directory_;
+  Fd listener_;
+  Fd pidfd_;
+  pid_t pid_ = 0;
+  pid_t spawner_pid_ = 0;
+};
+
+// What the daemon holds of one exec.
+struct Record {
+  std::string out, err;
+  std::optional<uint32_t> pid;
+  std::optional<Exit> exit;
+  std::optional<StartFailed> failed;
+  int started_frames = 0;
+  int exit_frames = 0;
+  bool ended() const { return exit.has_value() || failed.has_value(); }
+};
+
+class TestDaemon {
+ public:
+  enum class Acknowledge : uint8_t { kAtOnce, kNever };
+
+  explicit TestDaemon(const TestSandbox& sandbox) : sandbox_(sandbox) {}
+
+  // Connects, takes the hello and answers with what it holds.
+  Hello connect();
+  Hello connect_without_welcome();
+  void disconnect() { socket_.reset(); }
+  void send_raw(std::string_view bytes);
+  void send_welcome();
+  // True when the agent has closed the connection.
+  bool is_dropped(int timeout_ms = 3000);
+
+  void start(uint32_t exec, const Start& start);
+  void acknowledge_output(uint32_t exec);
+  void acknowledge_exit(uint32_t exec);
+
+  // Takes frames until `done` or the time is over; false then.
+  bool run_until(const std::function<bool()>& done, int timeout_ms = 10000);
+  // Takes at most one chunk of bytes; false if nothing came or the connection is gone.
+  bool receive(int timeout_ms);
+  // Runs to the end and acknowledges it.
+  const Record& finish(uint32_t exec);
+
+  Record& record(uint32_t exec) { return records_[exec]; }
+  void forget(uint32_t exec) { records_.erase(exec); }
+  void set_acknowledge(uint32_t exec, Acknowledge when) { acknowledge_[exec] = when; }
+  // A frame contradicted what was held: bytes doubled, skipped or changed.
+  const std::string& contradiction() const { return contradiction_; }
+
+ private:
+  void take(const Frame& frame);
+  void take_output(uint32_t exec, const Output& output);
+
+  const TestSandbox& sandbox_;
+  Fd socket_;
+  FrameReader reader_{FrameReader::Side::kDaemon};
+  std::map<uint32_t, Record> records_;
+  std::map<uint32_t, Acknowledge> acknowledge_;
+  std::optional<Hello> hello_;
+  std::string contradiction_;
+};
+
+Start shell(std::string script);
+
+}  // namespace atl::agent

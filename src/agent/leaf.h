@@ -1,0 +1,38 @@
+// The cgroup of one exec: `<n>` beneath the directory that the warden delegated. Everything the
+// program ever forks is in it, so one write ends them all, and the directory is empty when the last
+// is gone.
+//
+// Named by its number and not held open, so that an exec costs no descriptor for it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace atl::agent {
+
+class Leaf {
+ public:
+  Leaf(int parent_directory, uint32_t number) : parent_(parent_directory), number_(number) {}
+
+  Result<void> create() const;
+  Result<Fd> open_directory() const;
+  // SIGKILL to every process in it; also to those that are just being forked.
+  Result<void> kill() const;
+
+  enum class Removal : uint8_t { kRemoved, kPopulated, kBusy };
+  // kBusy: no live process is left, but the kernel still holds the directory; try again soon.
+  Removal remove() const;
+
+  // Turns readable (POLLPRI) when the leaf becomes empty or stops being so.
+  Result<Fd> open_events() const;
+
+  uint32_t number() const { return number_; }
+
+ private:
+  int parent_;
+  uint32_t number_;
+};
+
+}  // namespace atl::agent

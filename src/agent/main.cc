@@ -1,0 +1,43 @@
+// atoll-agent            process 1 of a sandbox, started by the warden; see protocol.h
+// atoll-agent spawner    its helper where limits are in v1 cgroups; descriptor 3 is the agent's
+// socket
+#include <malloc.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/spawner.h"
+#include "base/file.h"
+
+namespace atl::agent {
+namespace {
+
+constexpr int kSpawnersSocketFd = 3;
+
+Result<void> run_spawner() {
+  ATOLL_TRY_VOID(harden_process(kSpawnersSocketFd));
+  return serve_spawns(kSpawnersSocketFd);
+}
+
+Result<void> run_agent() {
+  ATOLL_TRY(Birth birth, take_birth());
+  ATOLL_TRY(Agent agent, Agent::create(std::move(birth)));
+  return agent.run();
+}
+
+}  // namespace
+}  // namespace atl::agent
+
+int main(int argc, char** argv) {
+  // Windows and requests beyond this size go back to the kernel when they are freed: idle agents
+  // are many.
+  mallopt(M_MMAP_THRESHOLD, 32 * 1024);
+  mallopt(M_TRIM_THRESHOLD, 64 * 1024);
+  bool spawner = argc == 2 && strcmp(argv[1], "spawner") == 0;
+  auto ended = spawner ? atl::agent::run_spawner() : atl::agent::run_agent();
+  if (ended.ok()) _exit(0);
+  std::string line = "atoll-agent: " + ended.error().message() + "\n";
+  // There is no other place to say it.
+  (void)atl::write_all(STDERR_FILENO, line);
+  _exit(1);
+}

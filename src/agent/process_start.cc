@@ -1,0 +1,219 @@
+#include "agent/process_start.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "linux/capabilities.h"
+
+namespace atl::agent {
+namespace {
+
+constexpr uint64_t kRootCapabilities =
+    linux::capability_mask({CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID,
+                            CAP_SETGID, CAP_KILL, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT});
+
+constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
+
+// Number of the report pipe in the new process: the first behind the standard streams.
+constexpr int kReportFd = 3;
+
+struct Plan {
+  const Start& start;
+  const StartFds& fds;
+  const rlimit& open_files;
+  uint64_t capabilities;
+  uint32_t id;
+};
+
+// Each step returns 0 or -1 with errno.
+
+int enter_session(const Plan&) { return setsid() < 0 ? -1 : 0; }
+
+int connect_streams(const Plan& plan) {
+  // Copies above the numbers that are about to be overwritten; their originals go with the
+  // descriptors.
+  int sources[] = {plan.fds.null_device, plan.fds.stdout_pipe, plan.fds.stderr_pipe,
+                   plan.fds.report};
+  for (int& source : sources)
+    if ((source = fcntl(source, F_DUPFD_CLOEXEC, kReportFd + 1)) < 0) return -1;
+  for (int number = 0; number < kReportFd; ++number)
+    if (dup2(sources[number], number) < 0) return -1;
+  return dup3(sources[kReportFd], kReportFd, O_CLOEXEC) < 0 ? -1 : 0;
+}
+
+int reset_signals(const Plan&) {
+  for (int number = 1; number < NSIG; ++number) {
+    if (number == SIGKILL || number == SIGSTOP) continue;
+    // Fails only for the two that the C library keeps for threads.
+    signal(number, SIG_DFL);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  return sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+int set_limits(const Plan& plan) {
+  umask(022);
+  // Zero would not stop a core_pattern that is a pipe; one byte does.
+  rlimit core = {1, 1};
+  if (setrlimit(RLIMIT_CORE, &core) != 0) return -1;
+  return setrlimit(RLIMIT_NOFILE, &plan.open_files);
+}
+
+int close_descriptors(const Plan&) { return close_range(kReportFd + 1, ~0u, 0); }
+
+int errno_of(const Result<void>& result) {
+  if (result.ok()) return 0;
+  errno = result.error().system_errno();
+  return -1;
+}
+
+int limit_bounding_set(const Plan& plan) {
+  return errno_of(linux::limit_bounding_set(plan.capabilities));
+}
+
+int take_identity(const Plan& plan) {
+  // Groups first: once the uid is another, there is no right to change them.
+  if (setgroups(0, nullptr) != 0) return -1;
+  if (setresgid(plan.id, plan.id, plan.id) != 0) return -1;
+  return setresuid(plan.id, plan.id, plan.id);
+}
+
+int limit_capabilities(const Plan& plan) {
+  return errno_of(
+      linux::set_capabilities({.effective = plan.capabilities, .permitted = plan.capabilities}));
+}
+
+int forbid_new_privileges(const Plan&) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
+
+int enter_directory(const Plan& plan) { return chdir(plan.start.directory.c_str()); }
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::string_view search_path(const std::vector<std::string>& environment) {
+  constexpr std::string_view kName = "PATH=";
+  for (std::string_view variable : environment)
+    if (variable.substr(0, kName.size()) == kName) return variable.substr(kName.size());
+  return kDefaultPath;
+}
+
+int execute(const Plan& plan) {
+  const std::string& name = plan.start.arguments[0];
+  std::vector<char*> arguments = pointers_to(plan.start.arguments);
+  std::vector<char*> environment = pointers_to(plan.start.environment);
+  if (name.find('/') != name.npos)
+    return execve(name.c_str(), arguments.data(), environment.data());
+  // A file that is there but may not be executed is the better explanation than "not found".
+  int failure = ENOENT;
+  std::string_view path = search_path(plan.start.environment);
+  while (true) {
+    std::string_view directory = path.substr(0, path.find(':'));
+    std::string candidate(directory.empty() ? "." : directory);
+    candidate += '/';
+    candidate += name;
+    execve(candidate.c_str(), arguments.data(), environment.data());
+    if (errno == EACCES) failure = EACCES;
+    bool absent = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ENAMETOOLONG;
+    if (!absent) return -1;
+    if (directory.size() == path.size()) break;
+    path.remove_prefix(directory.size() + 1);
+  }
+  errno = failure;
+  return -1;
+}
+
+[[noreturn]] void give_up(int report, StartStep step) {
+  StartReport record = {step, errno};
+  // A pipe takes so few bytes whole; without a reader there is nobody to tell.
+  [[maybe_unused]] ssize_t written = write(report, &record, sizeof record);
+  _exit(127);
+}
+
+// The table of contents of a start. The order matters: the bounding set needs CAP_SETPCAP and the
+// ids need CAP_SETUID, so both come before the capabilities go; the directory is entered with the
+// program's own rights. Landlock and then seccomp belong between kDirectory and kExecute: the one
+// needs the final root, the other forbids what the steps before it do.
+[[noreturn]] void become_program(const Plan& plan) {
+  struct {
+    StartStep step;
+    int (*take)(const Plan&);
+  } constexpr kSteps[] = {
+      {StartStep::kSession, enter_session},
+      {StartStep::kStreams, connect_streams},
+      {StartStep::kSignals, reset_signals},
+      {StartStep::kLimits, set_limits},
+      {StartStep::kDescriptors, close_descriptors},
+      {StartStep::kBoundingSet, limit_bounding_set},
+      {StartStep::kIdentity, take_identity},
+      {StartStep::kCapabilities, limit_capabilities},
+      {StartStep::kNoNewPrivileges, forbid_new_privileges},
+      {StartStep::kDirectory, enter_directory},
+      {StartStep::kExecute, execute},
+  };
+  for (const auto& [step, take] : kSteps) {
+    bool moved = step > StartStep::kStreams;
+    if (take(plan) != 0) give_up(moved ? kReportFd : plan.fds.report, step);
+  }
+  _exit(127);  // not reached: the last step succeeds by not returning
+}
+
+}  // namespace
+
+std::string_view step_name(StartStep step) {
+  switch (step) {
+    case StartStep::kSession:
+      return "setsid";
+    case StartStep::kStreams:
+      return "connect streams";
+    case StartStep::kSignals:
+      return "reset signals";
+    case StartStep::kLimits:
+      return "set limits";
+    case StartStep::kDescriptors:
+      return "close descriptors";
+    case StartStep::kBoundingSet:
+      return "limit bounding set";
+    case StartStep::kIdentity:
+      return "change user";
+    case StartStep::kCapabilities:
+      return "set capabilities";
+    case StartStep::kNoNewPrivileges:
+      return "set no_new_privs";
+    case StartStep::kDirectory:
+      return "chdir";
+    case StartStep::kExecute:
+      return "exec";
+  }
+  return "unknown step";
+}
+
+Result<rlimit> read_open_files_limit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return Error::system("read open files limit");
+  return limit;
+}
+
+Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
+                                          const rlimit& open_files, Parent parent) {
+  bool root = start.user == User::kRoot;
+  Plan plan = {start, fds, open_files, root ? kRootCapabilities : 0, root ? 0 : kUserId};
+  uint64_t flags = parent == Parent::kCallersParent ? CLONE_PARENT : 0;
+  ATOLL_TRY(auto outcome, linux::clone_process({.flags = flags, .cgroup = fds.leaf}));
+  if (outcome.in_child()) become_program(plan);
+  return outcome;
+}
+
+}  // namespace atl::agent

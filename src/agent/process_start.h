@@ -1,0 +1,63 @@
+// From a Start to a running program: the clone into its leaf, and in the child the steps that turn
+// a copy of the agent into the program. Used by the agent where it starts programs itself, and by
+// the spawner.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+
+#include "agent/protocol.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "linux/clone.h"
+
+namespace atl::agent {
+
+inline constexpr uint32_t kUserId = 1000;
+
+// Descriptors of the caller that the new process takes over.
+struct StartFds {
+  int leaf;         // cgroup directory
+  int null_device;  // becomes stdin
+  int stdout_pipe;
+  int stderr_pipe;
+  int report;  // write end of a pipe, close-on-exec; see StartReport
+};
+
+// Who becomes the parent: the caller, or the caller's own parent (the spawner's children are the
+// agent's).
+enum class Parent : uint8_t { kCaller, kCallersParent };
+
+// The steps of a start, in order. A new process that fails in one writes a StartReport and ends;
+// one that succeeds closes the pipe by its execve.
+enum class StartStep : uint32_t {
+  kSession,
+  kStreams,
+  kSignals,
+  kLimits,
+  kDescriptors,
+  kBoundingSet,
+  kIdentity,
+  kCapabilities,
+  kNoNewPrivileges,
+  kDirectory,
+  kExecute,
+};
+
+struct StartReport {
+  StartStep step;
+  int32_t system_errno;
+};
+
+// The program or its directory is at fault, not the platform.
+constexpr bool is_programs_fault(StartStep step) { return step >= StartStep::kDirectory; }
+std::string_view step_name(StartStep step);
+
+// Open-file limit that programs get; the agent raises its own.
+Result<rlimit> read_open_files_limit();
+
+Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
+                                          const rlimit& open_files, Parent parent);
+
+}  // namespace atl::agent

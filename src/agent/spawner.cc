@@ -1,0 +1,157 @@
+#include "agent/spawner.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "agent/birth.h"
+#include "base/file.h"
+
+namespace atl::agent {
+namespace {
+
+constexpr size_t kFdCount = 5;  // leaf, stdout, stderr, report, encoded Start
+constexpr uint32_t kSpawnMagic = 0x4e575053;
+
+// In-sandbox root may stop the spawner, but not the agent's loop for long. Many short waits,
+// because time that the sandbox spends frozen ends only the one that it began in.
+constexpr int kWaits = 20;
+constexpr int kWaitMillis = 250;
+
+struct SpawnRequest {
+  uint32_t magic;
+};
+
+struct SpawnReply {
+  int32_t pid;  // or 0
+  int32_t system_errno;
+};
+
+union FdControl {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(kFdCount * sizeof(int))];
+};
+
+Result<void> send_request(int socket, const int (&fds)[kFdCount]) {
+  SpawnRequest request = {kSpawnMagic};
+  iovec part = {&request, sizeof request};
+  FdControl control = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof fds);
+  std::memcpy(CMSG_DATA(rights), fds, sizeof fds);
+  if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+    return Error::system("send to spawner");
+  return {};
+}
+
+Result<void> wait_readable(int socket) {
+  pollfd poll_fd = {socket, POLLIN, 0};
+  for (int i = 0; i < kWaits; ++i) {
+    int count = poll(&poll_fd, 1, kWaitMillis);
+    if (count > 0) return {};
+    if (count < 0 && errno != EINTR) return Error::system("wait for spawner");
+  }
+  return Error::from_errno("wait for spawner", ETIMEDOUT);
+}
+
+Result<Fd> memory_file(std::string_view bytes) {
+  Fd file(memfd_create("start", MFD_CLOEXEC));
+  if (!file) return Error::system("create memfd");
+  ATOLL_TRY_VOID(write_all(file.get(), bytes));
+  if (lseek(file.get(), 0, SEEK_SET) != 0) return Error::system("rewind memfd");
+  return file;
+}
+
+using ReceivedFds = std::array<Fd, kFdCount>;
+
+// False when the agent has gone.
+Result<bool> receive_request(int socket, ReceivedFds& fds) {
+  SpawnRequest request = {};
+  iovec part = {&request, sizeof request};
+  FdControl control = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &control;
+  message.msg_controllen = sizeof control;
+  ssize_t count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (count < 0) return Error::system("receive spawn request");
+  if (count == 0) return false;
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  bool whole = count == sizeof request && request.magic == kSpawnMagic && rights != nullptr &&
+               rights->cmsg_type == SCM_RIGHTS &&
+               rights->cmsg_len == CMSG_LEN(kFdCount * sizeof(int));
+  if (!whole) return Error(Code::kCorrupt, "malformed spawn request");
+  int numbers[kFdCount];
+  std::memcpy(numbers, CMSG_DATA(rights), sizeof numbers);
+  for (size_t i = 0; i < kFdCount; ++i) fds[i] = Fd(numbers[i]);
+  return true;
+}
+
+Result<pid_t> spawn(const ReceivedFds& fds, int null_device, const rlimit& open_files) {
+  ATOLL_TRY(std::string payload, read_all(fds[4].get(), kMaxRequestBytes));
+  ATOLL_TRY(Start start, decode_start(payload));
+  StartFds start_fds = {.leaf = fds[0].get(),
+                        .null_device = null_device,
+                        .stdout_pipe = fds[1].get(),
+                        .stderr_pipe = fds[2].get(),
+                        .report = fds[3].get()};
+  ATOLL_TRY(auto outcome, start_process(start, start_fds, open_files, Parent::kCallersParent));
+  return outcome.pid;
+}
+
+}  // namespace
+
+Result<pid_t> Spawner::start(std::string_view start_payload, const StartFds& fds) {
+  if (!socket_) return Error(Code::kUnavailable, "spawner", EPIPE);
+  auto payload = memory_file(start_payload);
+  if (!payload) return Error(Code::kSystem, "memfd", payload.error().system_errno());
+  return exchange({fds.leaf, fds.stdout_pipe, fds.stderr_pipe, fds.report, payload->get()});
+}
+
+Result<pid_t> Spawner::exchange(const int (&fds)[kFdCount]) {
+  SpawnReply reply = {};
+  auto ready = send_request(socket_.get(), fds);
+  if (ready) ready = wait_readable(socket_.get());
+  ssize_t count = ready ? recv(socket_.get(), &reply, sizeof reply, MSG_DONTWAIT) : -1;
+  if (count != sizeof reply) {
+    // A late answer would be taken for that of the next request.
+    int failure = ready ? EPIPE : ready.error().system_errno();
+    socket_.reset();
+    return Error(Code::kUnavailable, "spawner", failure);
+  }
+  if (reply.pid <= 0) return Error(Code::kSystem, "clone", reply.system_errno);
+  return static_cast<pid_t>(reply.pid);
+}
+
+Result<void> serve_spawns(int socket) {
+  ATOLL_TRY(Fd null_device, open_null_device());
+  ATOLL_TRY(rlimit open_files, read_open_files_limit());
+  while (true) {
+    ReceivedFds fds;
+    ATOLL_TRY(bool more, receive_request(socket, fds));
+    if (!more) return {};
+    auto pid = spawn(fds, null_device.get(), open_files);
+    // Before the answer: from then on only the program may hold its pipes.
+    fds = {};
+    SpawnReply reply = {pid.ok() ? *pid : 0, 0};
+    if (!pid.ok()) reply.system_errno = std::max(1, pid.error().system_errno());
+    if (send(socket, &reply, sizeof reply, MSG_NOSIGNAL) != sizeof reply)
+      return Error::system("answer agent");
+  }
+}
+
+}  // namespace atl::agent

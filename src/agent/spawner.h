@@ -1,0 +1,39 @@
+// The spawner: where limits are in v1 cgroups, moving a process into them costs an RCU grace
+// period, so one process is put there once and starts all programs. They are born with
+// CLONE_PARENT, as children of the agent, which waits for them as for its own. For that the spawner
+// must be a child of the agent.
+//
+// One request at a time over a SEQPACKET socket: a SpawnRequest with five descriptors, then a
+// SpawnReply.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string_view>
+
+#include "agent/process_start.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace atl::agent {
+
+// The agent's side.
+class Spawner {
+ public:
+  Spawner() = default;
+  explicit Spawner(Fd socket) : socket_(std::move(socket)) {}
+
+  // The program's number. `start_payload` is an encoded Start; `fds.null_device` stays here. An
+  // error names the operation alone. After one of the socket ("spawner") the spawner is given up
+  // for good.
+  Result<pid_t> start(std::string_view start_payload, const StartFds& fds);
+
+ private:
+  Result<pid_t> exchange(const int (&fds)[5]);
+  Fd socket_;
+};
+
+// The spawner's side: serves until the socket closes, then returns.
+Result<void> serve_spawns(int socket);
+
+}  // namespace atl::agent
