@@ -1,9 +1,10 @@
-// What atolld may ask of the warden: fixed structs over a SOCK_SEQPACKET socket, one request or reply a
-// message. No message carries a path, an argument list, a uid, a mount option or configuration text:
-// only ids, digests, numbers and enums, so there is nothing to parse, only fields to check.
+// What atolld may ask of the warden: fixed structs over a SOCK_SEQPACKET socket, one request or
+// reply a message. No message carries a path, an argument list, a uid, a mount option or
+// configuration text: only ids, digests, numbers and enums, so there is nothing to parse, only
+// fields to check.
 //
-// The same structs are read by both sides, which are built together and live on one host; the version
-// guards against an old process that is still running during an upgrade.
+// The same structs are read by both sides, which are built together and live on one host; the
+// version guards against an old process that is still running during an upgrade.
 #pragma once
 
 #include <array>

@@ -1,0 +1,19 @@
+// The agent's program as a sealed memfd: what isolates execute can be neither replaced nor changed,
+// by an upgrade on disk or by anyone, as long as this warden runs.
+#pragma once
+
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace atl::warden {
+
+inline constexpr size_t kMaxAgentBytes = 64 * 1024 * 1024;
+
+Result<Fd> load_agent_binary(const std::string& path);
+
+// A sealed memfd with these bytes, at offset 0.
+Result<Fd> make_sealed_memfd(const char* name, std::string_view bytes);
+
+}  // namespace atl::warden

@@ -1,0 +1,98 @@
+#include "warden/errand.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/log.h"
+#include "warden/inventory.h"
+#include "warden/launch.h"
+#include "warden/layer_pool.h"
+#include "warden/removal.h"
+
+namespace atl::warden {
+namespace {
+
+void fail(Reply& reply, Step step, const Error& error) {
+  reply.status = Status::kFailed;
+  reply.step = step;
+  reply.system_errno = error.system_errno();
+  log_warning("request failed", {{"step", step_name(step)}, error});
+}
+
+std::optional<SandboxId> id_of(const Request& request) {
+  return SandboxId::parse({request.sandbox_id.data(), request.sandbox_id.size()});
+}
+
+void probe(const Host& host, Reply& reply) {
+  if (auto cgroups = host.cgroups.check(); !cgroups)
+    return fail(reply, Step::kCgroup, cgroups.error());
+  if (auto pool = check_pool(host); !pool) return fail(reply, Step::kPool, pool.error());
+}
+
+void launch(const Host& host, const Request& request, Reply& reply) {
+  LaunchOutcome outcome = Launch(host, request).run();
+  reply.status = outcome.status;
+  reply.step = outcome.step;
+  reply.system_errno = outcome.system_errno;
+}
+
+void remove(const Host& host, const Request& request, Reply& reply) {
+  auto id = id_of(request);
+  ATOLL_CHECK(id.has_value());
+  Result<void> removed = remove_isolate(host, *id);
+  if (!removed) fail(reply, Step::kRecord, removed.error());
+}
+
+void list(const Host& host, const Request& request, Reply& reply, std::string& ids) {
+  auto records = list_records(host);
+  if (!records) return fail(reply, Step::kRecord, records.error());
+  auto after = id_of(request);
+  auto first =
+      after ? std::upper_bound(records->begin(), records->end(), *after) : records->begin();
+  for (auto id = first; id != records->end() && reply.id_count < kMaxListedIds; ++id) {
+    ids += id->view();
+    ++reply.id_count;
+  }
+}
+
+}  // namespace
+
+Reply make_reply(const Request& request, Status status) {
+  Reply reply = {};
+  reply.magic = kMagic;
+  reply.version = kVersion;
+  reply.operation = request.operation;
+  reply.request_id = request.request_id;
+  reply.status = status;
+  return reply;
+}
+
+std::string encode_reply(const Reply& reply) {
+  return std::string(reinterpret_cast<const char*>(&reply), sizeof reply);
+}
+
+std::string serve_request(const Host& host, const Request& request) {
+  auto begin = std::chrono::steady_clock::now();
+  Reply reply = make_reply(request, Status::kOk);
+  std::string ids;
+  switch (request.operation) {
+    case Operation::kProbe:
+      probe(host, reply);
+      break;
+    case Operation::kLaunch:
+      launch(host, request, reply);
+      break;
+    case Operation::kRemove:
+      remove(host, request, reply);
+      break;
+    case Operation::kList:
+      list(host, request, reply, ids);
+      break;
+  }
+  auto spent = std::chrono::steady_clock::now() - begin;
+  reply.elapsed_us =
+      static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(spent).count());
+  return encode_reply(reply) + ids;
+}
+
+}  // namespace atl::warden

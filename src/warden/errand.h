@@ -1,0 +1,19 @@
+// What a helper process does with one request: the work, then the reply.
+#pragma once
+
+#include <string>
+
+#include "warden/host.h"
+#include "warden/protocol.h"
+
+namespace atl::warden {
+
+// An answer to `request` with nothing in it yet.
+Reply make_reply(const Request& request, Status status);
+
+// The message to send: a Reply, for kList with the ids after it.
+std::string serve_request(const Host& host, const Request& request);
+
+std::string encode_reply(const Reply& reply);
+
+}  // namespace atl::warden

@@ -1,0 +1,52 @@
+// Host: what every launch and removal shares. Built once at start-up; read-only afterwards, so that
+// the forked helpers can use their copy of it.
+//
+//   S/images/<digest>.erofs   S/pool.btrfs
+//   R/warden.lock  R/warden.sock  R/isolates/<id>/  R/agents/<id>  R/images/<digest>/  R/pool/
+//   R/devices/
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/fd.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "linux/cgroup_tree.h"
+#include "warden/options.h"
+
+namespace atl::warden {
+
+struct Host {
+  std::string state_dir;
+  std::string run_dir;
+  std::string tag;  // tells the groups of several Atolls on one host apart
+  uid_t client_uid = 0;
+  linux::CgroupTree cgroups;
+
+  Fd run;            // R
+  Fd isolates;       // R/isolates
+  Fd agents;         // R/agents
+  Fd images;         // R/images: mount points
+  Fd stored_images;  // S/images
+  Fd pool;           // root of the mounted pool
+  Fd devices;        // the mount that every isolate gets a clone of as /dev
+  Fd agent_binary;   // sealed memfd
+
+  std::string group_path(const std::string& hierarchy, const SandboxId& id) const {
+    return parent_group_path(hierarchy) + "/" + id.string();
+  }
+  std::string parent_group_path(const std::string& hierarchy) const {
+    return hierarchy + "/atoll/" + tag;
+  }
+};
+
+// Eight hexadecimal digits that stand for a run directory.
+std::string run_tag(std::string_view run_dir);
+
+// Makes and opens the directories and finds the cgroups; mounts nothing. Refuses directories that
+// another user could change, because root follows names in them.
+Result<Host> open_host(const Options& options);
+
+}  // namespace atl::warden

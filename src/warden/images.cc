@@ -1,0 +1,81 @@
+#include "warden/images.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "base/file.h"
+#include "linux/loop_device.h"
+#include "linux/mounts.h"
+
+namespace atl::warden {
+namespace {
+
+constexpr unsigned long kImageFlags = MS_RDONLY | MS_NOSUID | MS_NODEV;
+
+std::string mount_point(const Host& host, const std::string& digest) {
+  return host.run_dir + "/images/" + digest;
+}
+
+bool is_mounted(const std::string& target) {
+  auto magic = linux::file_system_magic(target);
+  return magic.ok() && *magic == linux::kErofsMagic;
+}
+
+// The kernel parses this file with full privilege, so nobody but root may have written it.
+Result<Fd> open_image(const Host& host, const std::string& name) {
+  ATOLL_TRY(Fd file, open_at(host.stored_images.get(), name + ".erofs", O_RDONLY | O_NOFOLLOW));
+  struct stat status;
+  if (fstat(file.get(), &status) != 0) return Error::system("stat image " + name);
+  if (!S_ISREG(status.st_mode) || status.st_uid != 0 || (status.st_mode & 022) != 0)
+    return Error::from_errno("image " + name + " must be a regular file that only root can write",
+                             EPERM);
+  return file;
+}
+
+Result<void> mount_file(int file, const std::string& target) {
+  std::string source = "/proc/self/fd/" + std::to_string(file);
+  if (mount(source.c_str(), target.c_str(), "erofs", kImageFlags, nullptr) == 0) return {};
+  // Kernels before 6.12 want a block device.
+  if (errno != ENOTBLK) return Error::system("mount image on " + target);
+  ATOLL_TRY(auto device, linux::attach_loop_device(file, linux::LoopAccess::kReadOnly));
+  if (mount(device.path.c_str(), target.c_str(), "erofs", kImageFlags, nullptr) != 0)
+    return Error::system("mount image from " + device.path + " on " + target);
+  return {};
+}
+
+}  // namespace
+
+Result<void> mount_image(const Host& host, const Digest& digest) {
+  std::string name = digest.string();
+  ATOLL_TRY(Fd file, open_image(host, name));
+  std::string target = mount_point(host, name);
+  if (is_mounted(target)) return {};
+  // A lock belongs to an open file, not to a process: host.images is shared by all helpers.
+  ATOLL_TRY(Fd lock, open_at(host.images.get(), ".", O_RDONLY | O_DIRECTORY));
+  while (flock(lock.get(), LOCK_EX) != 0)
+    if (errno != EINTR) return Error::system("lock the images");
+  if (is_mounted(target)) return {};
+  ATOLL_TRY_VOID(make_directory(target, 0700));
+  return mount_file(file.get(), target);
+}
+
+Result<void> unmount_images(const Host& host) {
+  ATOLL_TRY(Fd listing, open_at(host.images.get(), ".", O_RDONLY | O_DIRECTORY));
+  std::unique_ptr<DIR, int (*)(DIR*)> directory(fdopendir(listing.release()), closedir);
+  if (!directory) return Error::system("read the images directory");
+  while (dirent* entry = readdir(directory.get())) {
+    if (!Digest::parse(entry->d_name)) continue;
+    std::string target = mount_point(host, entry->d_name);
+    ATOLL_TRY_VOID(linux::unmount_if_mounted(target));
+    if (rmdir(target.c_str()) != 0 && errno != ENOENT) return Error::system("rmdir " + target);
+  }
+  return {};
+}
+
+}  // namespace atl::warden

@@ -1,0 +1,16 @@
+// Images: S/images/<digest>.erofs, each mounted once at R/images/<digest> in the warden's own mount
+// namespace. Every isolate gets a clone of that one mount, so all share one page cache.
+#pragma once
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "warden/host.h"
+
+namespace atl::warden {
+
+// Mounts it unless it is; ENOENT if there is no such image.
+Result<void> mount_image(const Host& host, const Digest& digest);
+
+Result<void> unmount_images(const Host& host);
+
+}  // namespace atl::warden

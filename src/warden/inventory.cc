@@ -1,0 +1,84 @@
+#include "warden/inventory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/file.h"
+
+namespace atl::warden {
+namespace {
+
+// A record that was removed while we waited for its lock is open but has no name any more.
+Result<bool> lock_if_alive(int directory) {
+  while (flock(directory, LOCK_EX) != 0)
+    if (errno != EINTR) return Error::system("lock a record");
+  struct stat status;
+  if (fstat(directory, &status) != 0) return Error::system("stat a record");
+  return status.st_nlink > 0;
+}
+
+}  // namespace
+
+Result<RecordLock> create_record(const Host& host, const SandboxId& id) {
+  std::string name = id.string();
+  if (mkdirat(host.isolates.get(), name.c_str(), 0700) != 0) return Error::system("mkdir " + name);
+  ATOLL_TRY(Fd directory, open_at(host.isolates.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  ATOLL_TRY(bool alive, lock_if_alive(directory.get()));
+  if (!alive) return Error::from_errno("the new record " + name + " was removed", ESTALE);
+  return RecordLock{std::move(directory)};
+}
+
+Result<std::optional<RecordLock>> lock_record(const Host& host, const SandboxId& id) {
+  auto directory = open_at(host.isolates.get(), id.string(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!directory && directory.error().system_errno() == ENOENT) return std::optional<RecordLock>();
+  if (!directory) return std::move(directory).error();
+  ATOLL_TRY(bool alive, lock_if_alive(directory->get()));
+  if (!alive) return std::optional<RecordLock>();
+  return std::optional(RecordLock{std::move(*directory)});
+}
+
+Result<void> remove_record(const Host& host, const SandboxId& id) {
+  std::string name = id.string();
+  int opened =
+      openat(host.isolates.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (opened < 0 && errno == ENOENT) return {};
+  if (opened < 0) return Error::system("open record " + name);
+  std::unique_ptr<DIR, int (*)(DIR*)> directory(fdopendir(opened), closedir);
+  if (!directory) return Error::system("read record " + name);
+  while (dirent* entry = readdir(directory.get())) {
+    std::string_view note = entry->d_name;
+    if (note == "." || note == "..") continue;
+    if (unlinkat(dirfd(directory.get()), entry->d_name, 0) != 0 && errno != ENOENT)
+      return Error::system("unlink in record " + name);
+  }
+  if (unlinkat(host.isolates.get(), name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+    return Error::system("rmdir record " + name);
+  return {};
+}
+
+bool record_exists(const Host& host, const SandboxId& id) {
+  return faccessat(host.isolates.get(), id.string().c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+Result<std::vector<SandboxId>> list_records(const Host& host) {
+  return list_ids(host.run_dir + "/isolates");
+}
+
+Result<std::vector<SandboxId>> list_ids(const std::string& path) {
+  std::vector<SandboxId> ids;
+  std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
+  if (!directory && errno == ENOENT) return ids;
+  if (!directory) return Error::system("read directory " + path);
+  while (dirent* entry = readdir(directory.get()))
+    if (auto id = SandboxId::parse(entry->d_name)) ids.push_back(*id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+}  // namespace atl::warden

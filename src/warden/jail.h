@@ -1,0 +1,74 @@
+// The child side of a launch: the process that becomes the agent. It is born in its namespaces and
+// cgroup with everything of the helper still open; run() builds the walls in the order they must be
+// built, gives up what is left of its power, and executes the agent. Nothing after the clone may
+// allocate what the helper must free: the two share only the socket and the progress page.
+#pragma once
+
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "warden/progress.h"
+
+namespace atl::warden {
+
+// Messages on the socket between the helper and the jail.
+inline constexpr char kSpawnerIsHere = 'S';   // jail's spawner → helper, with its credentials
+inline constexpr char kTrees = 'T';           // helper → jail, with the mounts: ids are mapped
+inline constexpr char kSpawnerEntered = 'E';  // helper → spawner: it is in the v1 groups now
+// Messages from the jail to its spawner.
+inline constexpr char kIdsMapped = 'M';
+inline constexpr char kRootReady = 'R';
+
+enum class Spawner : unsigned char { kNone, kNeeded };
+
+struct JailPlan {
+  Spawner spawner = Spawner::kNone;
+  std::string host_name;
+  int sync = -1;          // to the helper
+  int helper_end = -1;    // the helper's end of the same pair, to be closed here
+  int agent_binary = -1;  // memfd
+  int listener = -1;
+  int cgroup = -1;
+  int birth = -1;
+  Progress* progress = nullptr;
+  Step fail_at = Step::kNone;  // tests only: fail when this step is reached
+};
+
+class Jail {
+ public:
+  explicit Jail(const JailPlan& plan) : plan_(plan) {}
+  [[noreturn]] void run();
+
+ private:
+  struct JailStep {
+    Step step;
+    Result<void> (Jail::*call)();
+  };
+  static const JailStep kSteps[];
+
+  Result<void> fork_spawner();
+  Result<void> receive_trees();
+  Result<void> become_root();
+  Result<void> leave_the_host();
+  Result<void> build_root();
+  Result<void> mount_devices();
+  Result<void> mount_proc_and_run();
+  Result<void> pivot();
+  Result<void> raise_loopback();
+  Result<void> tell_spawner(char message);
+  Result<void> release_spawner();
+  Result<void> confine();
+  Result<void> execute_agent();
+
+  [[noreturn]] void run_spawner(int parent_end);
+  Result<void> execute_spawner();
+  Result<void> expect(int socket, char wanted);
+  // An open directory of the new root, refusing whatever is not a real one.
+  Result<Fd> open_target(const char* path);
+
+  JailPlan plan_;
+  Fd image_, layer_, devices_, root_, spawner_;
+};
+
+}  // namespace atl::warden

@@ -1,0 +1,200 @@
+#include "warden/jail.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "warden/testing/fixture_test.h"
+
+namespace atl::warden {
+namespace {
+
+using namespace testing;
+
+constexpr const char* kAgentCapabilities = "00000000000c05fb";
+
+// One isolate for all questions: they only look.
+class JailView : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (geteuid() != 0) return;
+    directories_ = new Directories;
+    auto image = directories_->make_image(kPlainImage);
+    warden_ = new RunningWarden(*directories_, 0);
+    id_ = SandboxId::draw();
+    auto client = Client::connect(directories_->run());
+    request_ = launch_request(*id_, image);
+    Reply reply = client->ask(request_);
+    EXPECT_EQ(reply.status, Status::kOk) << step_name(reply.step) << " " << reply.system_errno;
+    report_ = ask("report");
+  }
+  static void TearDownTestSuite() {
+    delete warden_;
+    delete directories_;
+  }
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root: namespaces, mounts and cgroups";
+  }
+  static std::string ask(const std::string& question) {
+    return ask_probe(directories_->run(), *id_, question);
+  }
+  static std::string see(const std::string& key) { return value_of(report_, key); }
+
+  static inline Directories* directories_ = nullptr;
+  static inline RunningWarden* warden_ = nullptr;
+  static inline std::optional<SandboxId> id_;
+  static inline Request request_ = {};
+  static inline std::string report_;
+};
+
+TEST_F(JailView, EveryNamespaceIsItsOwn) {
+  for (const char* name : {"cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"}) {
+    char host[64] = {};
+    ASSERT_GT(readlink((std::string("/proc/self/ns/") + name).c_str(), host, sizeof host - 1), 0);
+    EXPECT_NE(see(std::string("ns_") + name), host) << name;
+    EXPECT_TRUE(see(std::string("ns_") + name).starts_with(name));
+  }
+}
+
+TEST_F(JailView, HasExactlyTheAgentsCapabilitiesAndCannotGainAny) {
+  EXPECT_EQ(see("CapEff"), kAgentCapabilities);
+  EXPECT_EQ(see("CapPrm"), kAgentCapabilities);
+  EXPECT_EQ(see("CapBnd"), kAgentCapabilities);
+  EXPECT_EQ(see("CapInh"), "0000000000000000");
+  EXPECT_EQ(see("CapAmb"), "0000000000000000");
+  EXPECT_EQ(see("NoNewPrivs"), "1");
+}
+
+TEST_F(JailView, IsRootOfItsOwnIdsOnly) {
+  EXPECT_EQ(see("Uid"), "0\t0\t0\t0");
+  EXPECT_EQ(see("Gid"), "0\t0\t0\t0");
+  EXPECT_EQ(see("Groups"), "");
+  unsigned inside = 1, outside = 0, count = 0;
+  ASSERT_EQ(sscanf(see("uid_map").c_str(), "%u %u %u", &inside, &outside, &count), 3);
+  EXPECT_EQ(inside, 0u);
+  EXPECT_GE(outside, 0x40000000u);
+  EXPECT_LT(outside, 0x60000000u);
+  EXPECT_EQ(outside % 65536, 0u);
+  EXPECT_EQ(count, 65536u);
+  EXPECT_EQ(see("gid_map"), see("uid_map"));
+}
+
+TEST_F(JailView, IsBornWithTheDeclaredDescriptorsOnly) {
+  // 7 is the connection on which it answers.
+  EXPECT_EQ(see("fds"), ask("spawner").starts_with("send") ? "0 1 2 3 4 5 6" : "0 1 2 3 4 5 6 7");
+  EXPECT_EQ(see("fd0"), "/dev/null");
+  EXPECT_TRUE(see("fd3").starts_with("socket:"));
+  std::string birth = ask("birth");
+  ASSERT_EQ(birth.size(), 24u);
+  EXPECT_EQ(birth.substr(8), std::string(request_.nonce.begin(), request_.nonce.end()));
+}
+
+TEST_F(JailView, TheSpawnerIsConfinedTheSameWay) {
+  std::string spawner = ask("spawner");
+  if (spawner.starts_with("send")) GTEST_SKIP() << "this host has no v1 controllers";
+  EXPECT_EQ(value_of(spawner, "CapBnd"), kAgentCapabilities);
+  EXPECT_EQ(value_of(spawner, "CapEff"), kAgentCapabilities);
+  EXPECT_EQ(value_of(spawner, "NoNewPrivs"), "1");
+  EXPECT_EQ(value_of(spawner, "fds"), "0 1 2 3");
+  EXPECT_EQ(value_of(spawner, "cwd"), "/");
+  EXPECT_EQ(value_of(spawner, "root_names"), see("root_names"));
+  for (const char* name : {"cgroup", "mnt", "net", "pid", "user"})
+    EXPECT_EQ(value_of(spawner, std::string("ns_") + name), see(std::string("ns_") + name));
+  for (const char* controller : {"memory", "cpu", "pids"})
+    EXPECT_NE(spawner.find(std::string(controller) + ":/"), std::string::npos);
+  EXPECT_NE(spawner.find("/" + id_->string() + "\n"), std::string::npos) << spawner;
+  EXPECT_EQ(report_.find("/" + id_->string() + "\n"), std::string::npos)
+      << "the agent itself is not under the user's limits";
+}
+
+TEST_F(JailView, SeesNothingOfTheHost) {
+  std::string mounts = report_.substr(report_.find("[mounts]"));
+  EXPECT_EQ(mounts.find("ext4"), std::string::npos) << mounts;
+  EXPECT_EQ(mounts.find("cgroup"), std::string::npos);
+  EXPECT_NE(mounts.find(" / / rw,nosuid,nodev"), std::string::npos) << mounts;
+  EXPECT_NE(mounts.find("- overlay"), std::string::npos);
+  EXPECT_EQ(see("sys_names"), "");
+  EXPECT_EQ(see("cwd"), "/");
+  EXPECT_EQ(see("above_root_names"), see("root_names"));
+  EXPECT_EQ(see("environment"), "0");
+  EXPECT_EQ(see("hostname"), "atoll-" + id_->string().substr(0, 8));
+  std::string network = report_.substr(report_.find("[network]"));
+  EXPECT_NE(network.find("lo:"), std::string::npos);
+  EXPECT_EQ(std::count(network.begin(), network.end(), ':'), 1) << network;
+  EXPECT_EQ(ask("up"), "nowhere");
+}
+
+TEST_F(JailView, HasTheUsualDevicesAndCannotChangeThem) {
+  std::string names = " " + see("dev_names") + " ";
+  for (const char* name : {"null", "zero", "full", "random", "urandom", "tty", "pts", "shm", "fd",
+                           "stdin", "stdout", "stderr", "ptmx"})
+    EXPECT_NE(names.find(std::string(" ") + name + " "), std::string::npos) << name << names;
+  EXPECT_EQ(ask("fill /dev/null 100"), "100 0");
+  EXPECT_EQ(ask("fill /dev/full 100"), "0 " + std::to_string(ENOSPC));
+  EXPECT_EQ(ask("fill /dev/file 1"), "0 " + std::to_string(EROFS));
+  EXPECT_EQ(ask("fill /dev/shm/file 4096"), "4096 0");
+  EXPECT_EQ(ask("fill /run/file 4096"), "4096 0");
+}
+
+TEST_F(JailView, LimitsOfTheProcessAreSet) {
+  EXPECT_EQ(see("core"), "1 1");
+  EXPECT_EQ(see("session"), "1");
+  EXPECT_TRUE(see("nofile").starts_with("1024 ")) << see("nofile");
+  EXPECT_EQ(see("SigBlk"), "0000000000000000");
+  EXPECT_EQ(see("SigIgn"), "0000000000000000");
+  EXPECT_EQ(see("Umask"), "0022");
+}
+
+TEST_F(JailView, MayStartProcessesInItsOwnGroups) {
+  std::string group = ask("leaf");
+  EXPECT_NE(group.find("0::/run/e1\n"), std::string::npos) << group;
+}
+
+TEST_F(JailView, WritesLandOnTheLayerAndTheImageStaysAsItWas) {
+  EXPECT_EQ(ask("read /hello"), "from the image\n");
+  EXPECT_EQ(ask("fill /hello 5"), "5 0");
+  EXPECT_EQ(ask("read /hello"), "xxxxxthe image\n");
+  std::string inside = "/proc/" + std::to_string(warden_->pid()) + "/root" + directories_->run();
+  EXPECT_EQ(read_text(inside + "/pool/" + id_->string() + "/upper/hello"), "xxxxxthe image\n");
+  EXPECT_EQ(read_text(inside + "/images/" + to_hex(request_.image) + "/hello"), "from the image\n");
+}
+
+TEST_F(JailView, TheDiskLimitHolds) {
+  std::string answer = ask("fill /tmp/big 20000000");
+  long long written = 0;
+  int stopped = 0;
+  ASSERT_EQ(sscanf(answer.c_str(), "%lld %d", &written, &stopped), 2);
+  EXPECT_TRUE(stopped == EDQUOT || stopped == ENOSPC) << answer;
+  EXPECT_LE(written, 8 << 20);
+}
+
+class HostileImage : public ::testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(HostileImage, AMountTargetThatIsNotARealDirectoryFailsTheLaunch) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: namespaces, mounts and cgroups";
+  Directories directories;
+  auto image = directories.make_image(GetParam());
+  RunningWarden warden(directories, 0);
+  auto client = Client::connect(directories.run());
+  Reply reply = client->ask(launch_request(SandboxId::draw(), image));
+  EXPECT_EQ(reply.status, Status::kFailed);
+  EXPECT_TRUE(reply.step == Step::kDevices || reply.step == Step::kProc) << step_name(reply.step);
+  usleep(50'000);
+  for (const std::string& trace : traces(directories.run(), warden.pid()))
+    EXPECT_FALSE(trace.starts_with("group") || trace.starts_with("record")) << trace;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Targets, HostileImage,
+    ::testing::Values(std::vector<std::string>{"dev>/etc", "etc", "proc", "run"},
+                      std::vector<std::string>{"dev", "proc>../../../proc", "run"},
+                      std::vector<std::string>{"dev", "proc", "run>/proc/self/root"},
+                      std::vector<std::string>{"proc", "run"},
+                      std::vector<std::string>{"dev", "proc"}));
+
+}  // namespace
+}  // namespace atl::warden

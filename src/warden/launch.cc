@@ -1,0 +1,247 @@
+#include "warden/launch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "agent/protocol.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "linux/clone.h"
+#include "linux/mounts.h"
+#include "linux/pidfd.h"
+#include "linux/unix_socket.h"
+#include "warden/agent_binary.h"
+#include "warden/images.h"
+#include "warden/layer_pool.h"
+#include "warden/removal.h"
+#include "warden/uid_ranges.h"
+
+namespace atl::warden {
+namespace {
+
+constexpr int kJailTimeoutMs = 10'000;
+constexpr int kListenBacklog = 16;
+constexpr const char* kListenerName = "listener";
+
+// All but the cgroup namespace, which the clone inherits from us: see make_groups().
+constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
+                                 CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWTIME;
+
+SandboxId id_of(const Request& request) {
+  auto id = SandboxId::parse({request.sandbox_id.data(), request.sandbox_id.size()});
+  ATOLL_CHECK(id.has_value());
+  return *id;
+}
+
+bool has_ended(int pidfd) {
+  pollfd waiting = {.fd = pidfd, .events = POLLIN, .revents = 0};
+  return poll(&waiting, 1, 0) > 0;
+}
+
+}  // namespace
+
+const Launch::LaunchStep Launch::kSteps[] = {
+    {Step::kRecord, &Launch::make_record},     {Step::kUidRange, &Launch::take_uids},
+    {Step::kPool, &Launch::find_pool},         {Step::kLayer, &Launch::make_layer},
+    {Step::kImage, &Launch::find_image},       {Step::kCgroup, &Launch::make_groups},
+    {Step::kListener, &Launch::make_listener}, {Step::kClone, &Launch::clone_jail},
+    {Step::kUidMap, &Launch::map_ids},         {Step::kIdmap, &Launch::send_trees},
+    {Step::kSpawner, &Launch::place_spawner},  {Step::kAgent, &Launch::await_agent},
+};
+
+Launch::Launch(const Host& host, const Request& request, Fault fault)
+    : host_(host),
+      request_(request),
+      fault_(fault),
+      id_(id_of(request)),
+      image_(Digest::from_bytes(request.image)) {}
+
+LaunchOutcome Launch::run() {
+  auto progress = SharedProgress::create();
+  if (!progress) return failed(Step::kRecord, progress.error());
+  progress_.emplace(std::move(*progress));
+  LaunchOutcome outcome = run_steps();
+  outcome.elapsed_us = (*progress_)->elapsed_us;
+  if (outcome.status == Status::kOk || !record_) return outcome;
+  sync_.reset();
+  Result<void> removed = remove_isolate(host_, id_, std::move(*record_));
+  if (!removed)
+    log_error("a failed launch left something", {{"sandbox", id_.view()}, removed.error()});
+  return outcome;
+}
+
+LaunchOutcome Launch::run_steps() {
+  for (const LaunchStep& step : kSteps) {
+    StepTimer timer(**progress_, step.step);
+    // A step that has a part in the jail fails there.
+    bool injected =
+        fault_.step == step.step && step.step != Step::kSpawner && step.step != Step::kAgent;
+    Result<void> result =
+        injected ? Error::from_errno("injected failure", ECANCELED) : (this->*step.call)();
+    if (!result) return failed(step.step, result.error());
+  }
+  return {};
+}
+
+LaunchOutcome Launch::failed(Step step, const Error& error) const {
+  LaunchOutcome outcome = {
+      .status = Status::kFailed, .step = step, .system_errno = error.system_errno()};
+  if (step == Step::kRecord && error.system_errno() == EEXIST) outcome.status = Status::kExists;
+  if (step == Step::kImage && error.system_errno() == ENOENT) outcome.status = Status::kNoImage;
+  bool no_room = error.system_errno() == ENOSPC || error.system_errno() == EDQUOT;
+  if (error.code() == Code::kExhausted || (step == Step::kLayer && no_room))
+    outcome.status = Status::kExhausted;
+  // What stopped the jail explains the failure better than our losing touch with it.
+  if (progress_ && (*progress_)->failed_errno != 0) {
+    outcome.step = (*progress_)->failed_step;
+    outcome.system_errno = (*progress_)->failed_errno;
+  }
+  log_warning("launch failed", {{"sandbox", id_.view()},
+                                {"step", step_name(outcome.step)},
+                                {"errno", outcome.system_errno},
+                                error});
+  return outcome;
+}
+
+Spawner Launch::spawner() const {
+  return host_.cgroups.uses_v1() ? Spawner::kNeeded : Spawner::kNone;
+}
+
+Result<void> Launch::make_record() {
+  ATOLL_TRY(RecordLock record, create_record(host_, id_));
+  record_.emplace(std::move(record));
+  return {};
+}
+
+Result<void> Launch::take_uids() {
+  ATOLL_TRY(first_uid_, take_uid_range(host_, id_, record_->directory.get()));
+  return {};
+}
+
+Result<void> Launch::find_pool() { return check_pool(host_); }
+
+Result<void> Launch::make_layer() { return create_layer(host_, id_, request_.disk_bytes); }
+
+Result<void> Launch::find_image() { return mount_image(host_, image_); }
+
+Result<void> Launch::make_groups() {
+  ATOLL_TRY(groups_, create_groups(host_, id_, request_));
+  ATOLL_TRY_VOID(delegate_groups(host_, id_, first_uid_));
+  if (setns(groups_.cgroup_namespace.get(), CLONE_NEWCGROUP) != 0)
+    return Error::system("enter the cgroup namespace");
+  return {};
+}
+
+Result<void> Launch::make_listener() {
+  // Made where only root can reach and moved afterwards: in R/agents the client could put another
+  // file in its place before the chown.
+  int record = record_->directory.get();
+  ATOLL_TRY(listener_, linux::listen_at(record, kListenerName, SOCK_STREAM, kListenBacklog));
+  if (fchownat(record, kListenerName, host_.client_uid, -1u, AT_SYMLINK_NOFOLLOW) != 0)
+    return Error::system("chown the listener");
+  std::string name = id_.string();
+  if (renameat2(record, kListenerName, host_.agents.get(), name.c_str(), RENAME_NOREPLACE) != 0)
+    return Error::system("move the listener");
+  return {};
+}
+
+Result<Fd> Launch::make_birth_record() const {
+  agent::BirthRecord birth = {};
+  birth.version = agent::kProtocolVersion;
+  birth.has_spawner = spawner() == Spawner::kNeeded;
+  static_assert(sizeof birth.nonce == sizeof request_.nonce);
+  birth.nonce = request_.nonce;
+  char bytes[sizeof birth];
+  std::memcpy(bytes, &birth, sizeof birth);
+  return make_sealed_memfd("atoll-birth", {bytes, sizeof bytes});
+}
+
+Result<void> Launch::clone_jail() {
+  ATOLL_TRY(Fd birth, make_birth_record());
+  ATOLL_TRY(auto pair, linux::make_socket_pair(SOCK_SEQPACKET));
+  int on = 1;
+  if (setsockopt(pair.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
+    return Error::system("SO_PASSCRED");
+  JailPlan plan = {.spawner = spawner(),
+                   .host_name = "atoll-" + std::string(id_.view().substr(0, 8)),
+                   .sync = pair.theirs.get(),
+                   .helper_end = pair.ours.get(),
+                   .agent_binary = host_.agent_binary.get(),
+                   .listener = listener_.get(),
+                   .cgroup = groups_.run.get(),
+                   .birth = birth.get(),
+                   .progress = progress_->get(),
+                   .fail_at = fault_.step};
+  ATOLL_TRY(auto clone,
+            linux::clone_process({.flags = kNamespaces, .cgroup = groups_.agent.get()}));
+  if (clone.in_child()) Jail(plan).run();
+  jail_pid_ = clone.pid;
+  jail_ = std::move(clone.pidfd);
+  sync_ = std::move(pair.ours);
+  listener_.reset();
+  return {};
+}
+
+// The pid cannot mean another process: the jail is our child and nobody but us reaps it.
+Result<void> Launch::map_ids() {
+  std::string map = fmt::format("0 {} {}", first_uid_, kUidsPerRange);
+  std::string proc = "/proc/" + std::to_string(jail_pid_);
+  ATOLL_TRY_VOID(write_file_at(AT_FDCWD, proc + "/uid_map", map));
+  return write_file_at(AT_FDCWD, proc + "/gid_map", map);
+}
+
+Result<Fd> Launch::clone_for_jail(const std::string& path, uint64_t attributes,
+                                  int user_namespace) const {
+  ATOLL_TRY(Fd mount, linux::clone_mount(AT_FDCWD, path));
+  linux::MountAttributes wanted = {.set = attributes | MOUNT_ATTR_NOSUID,
+                                   .id_map_namespace = user_namespace};
+  ATOLL_TRY_VOID(linux::set_attributes(mount.get(), wanted));
+  return mount;
+}
+
+Result<void> Launch::send_trees() {
+  ATOLL_TRY(Fd user_namespace,
+            open_file("/proc/" + std::to_string(jail_pid_) + "/ns/user", O_RDONLY));
+  ATOLL_TRY(Fd image, clone_for_jail(host_.run_dir + "/images/" + image_.string(),
+                                     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, user_namespace.get()));
+  ATOLL_TRY(Fd layer, clone_for_jail(host_.run_dir + "/pool/" + id_.string(), MOUNT_ATTR_NODEV,
+                                     user_namespace.get()));
+  ATOLL_TRY(Fd devices,
+            clone_for_jail(host_.run_dir + "/devices", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, -1));
+  int fds[] = {image.get(), layer.get(), devices.get()};
+  return linux::send_byte(sync_.get(), kTrees, fds);
+}
+
+Result<void> Launch::place_spawner() {
+  if (spawner() == Spawner::kNone) return {};
+  ATOLL_TRY(auto message, linux::receive_byte(sync_.get(), kJailTimeoutMs));
+  if (!message) return Error::from_errno("the jail is gone", EPIPE);
+  if (message->byte != kSpawnerIsHere || message->sender.value_or(0) <= 0)
+    return Error::from_errno("unexpected message from the jail", EPROTO);
+  ATOLL_TRY(spawner_, linux::open_pidfd(*message->sender));
+  ATOLL_TRY_VOID(enter_v1_groups(host_, id_, *message->sender));
+  return linux::send_byte(sync_.get(), kSpawnerEntered);
+}
+
+// The jail's end closes by execve (of the spawner too) or by death.
+Result<void> Launch::await_agent() {
+  ATOLL_TRY(auto message, linux::receive_byte(sync_.get(), kJailTimeoutMs));
+  if (message) return Error::from_errno("unexpected message from the jail", EPROTO);
+  if ((*progress_)->failed_errno != 0)
+    return Error::from_errno("build the jail", (*progress_)->failed_errno);
+  if (has_ended(jail_.get()))
+    return Error::from_errno("the jail died in step " + std::string(step_name((*progress_)->step)),
+                             ECHILD);
+  if (spawner_ && has_ended(spawner_.get())) return Error::from_errno("the spawner died", ECHILD);
+  return {};
+}
+
+}  // namespace atl::warden

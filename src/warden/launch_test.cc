@@ -1,0 +1,177 @@
+#include "warden/launch.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "warden/removal.h"
+#include "warden/startup.h"
+#include "warden/testing/fixture_test.h"
+
+namespace atl::warden {
+namespace {
+
+using namespace testing;
+
+// Runs `body` in a process of its own that has made itself a warden, and removes all of it
+// afterwards.
+void as_warden(const Directories& directories, const std::function<void(Host&)>& body) {
+  pid_t child = fork();
+  if (child == 0) {
+    configure_log("warden_test", LogLevel::kError);
+    auto host = open_host(directories.options());
+    bool ready = host.ok() && enter_own_namespaces().ok();
+    if (ready) {
+      auto prepared = prepare(*host, directories.options());
+      EXPECT_TRUE(prepared.ok()) << prepared.error().message();
+      ready = prepared.ok();
+    }
+    EXPECT_TRUE(ready);
+    if (ready) body(*host);
+    fflush(nullptr);
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(run_remove_all(directories), 0);
+}
+
+void reap_all() {
+  for (int i = 0; i < 200; ++i) {
+    if (waitpid(-1, nullptr, WNOHANG) < 0) return;
+    usleep(5'000);
+  }
+}
+
+// As the service does it: in a forked helper.
+LaunchOutcome launch(const Host& host, const Request& request, Fault fault) {
+  int answer[2];
+  EXPECT_EQ(pipe(answer), 0);
+  pid_t helper = fork();
+  if (helper == 0) {
+    LaunchOutcome outcome = Launch(host, request, fault).run();
+    ssize_t written = write(answer[1], &outcome, sizeof outcome);
+    _exit(written == sizeof outcome ? 0 : 1);
+  }
+  close(answer[1]);
+  LaunchOutcome outcome = {};
+  EXPECT_EQ(read(answer[0], &outcome, sizeof outcome), static_cast<ssize_t>(sizeof outcome));
+  close(answer[0]);
+  waitpid(helper, nullptr, 0);
+  return outcome;
+}
+
+TEST(Launch, AFailureAtAnyStepLeavesNothing) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: namespaces, mounts and cgroups";
+  Directories directories;
+  auto image = directories.make_image(kPlainImage);
+  as_warden(directories, [&](Host& host) {
+    // The image stays mounted once it was used, so use it before the first count.
+    SandboxId first = SandboxId::draw();
+    ASSERT_EQ(launch(host, launch_request(first, image), {}).status, Status::kOk);
+    ASSERT_TRUE(remove_isolate(host, first).ok());
+    reap_all();
+    auto before = traces(host.run_dir, getpid());
+    bool v1 = host.cgroups.uses_v1();
+    for (uint16_t number = 1; number < kLastStep; ++number) {
+      Step step = static_cast<Step>(number);
+      LaunchOutcome outcome = launch(host, launch_request(SandboxId::draw(), image), {step});
+      if (step == Step::kSpawner && !v1) continue;
+      EXPECT_EQ(outcome.status, Status::kFailed) << step_name(step);
+      EXPECT_EQ(outcome.step, step) << step_name(outcome.step);
+      EXPECT_EQ(outcome.system_errno, ECANCELED) << step_name(step);
+      reap_all();
+      EXPECT_EQ(traces(host.run_dir, getpid()), before) << step_name(step);
+    }
+  });
+}
+
+TEST(Launch, AHelperKilledAtAnyMomentCanBeRemoved) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: namespaces, mounts and cgroups";
+  Directories directories;
+  auto image = directories.make_image(kPlainImage);
+  as_warden(directories, [&](Host& host) {
+    SandboxId first = SandboxId::draw();
+    ASSERT_EQ(launch(host, launch_request(first, image), {}).status, Status::kOk);
+    ASSERT_TRUE(remove_isolate(host, first).ok());
+    reap_all();
+    auto before = traces(host.run_dir, getpid());
+    for (useconds_t after_us = 0; after_us < 6'000; after_us += 150) {
+      SandboxId id = SandboxId::draw();
+      Request request = launch_request(id, image);
+      pid_t helper = fork();
+      if (helper == 0) {
+        Launch(host, request).run();
+        _exit(0);
+      }
+      usleep(after_us);
+      kill(helper, SIGKILL);
+      waitpid(helper, nullptr, 0);
+      auto removed = remove_isolate(host, id);
+      EXPECT_TRUE(removed.ok()) << after_us << " us: " << removed.error().message();
+      reap_all();
+      EXPECT_EQ(traces(host.run_dir, getpid()), before) << after_us << " us";
+    }
+  });
+}
+
+TEST(Launch, CostOfEachStep) {
+  if (!getenv("ATOLL_BENCH")) GTEST_SKIP() << "set ATOLL_BENCH=1 to measure";
+  Directories directories;
+  auto image = directories.make_image(kPlainImage);
+  as_warden(directories, [&](Host& host) {
+    constexpr size_t kCycles = 100;
+    std::array<std::vector<uint32_t>, kLastStep + 1> spent;
+    for (size_t i = 0; i < kCycles; ++i) {
+      SandboxId id = SandboxId::draw();
+      LaunchOutcome outcome = launch(host, launch_request(id, image), {});
+      ASSERT_EQ(outcome.status, Status::kOk);
+      for (size_t step = 0; step <= kLastStep; ++step)
+        spent[step].push_back(outcome.elapsed_us[step]);
+      ASSERT_TRUE(remove_isolate(host, id).ok());
+      while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+    }
+    for (size_t step = 1; step <= kLastStep; ++step) {
+      std::sort(spent[step].begin(), spent[step].end());
+      printf("%-14s p50 %6u us  p90 %6u us\n",
+             std::string(step_name(static_cast<Step>(step))).c_str(), spent[step][kCycles / 2],
+             spent[step][kCycles * 9 / 10]);
+    }
+  });
+}
+
+TEST(Launch, CostOfACycle) {
+  if (!getenv("ATOLL_BENCH")) GTEST_SKIP() << "set ATOLL_BENCH=1 to measure";
+  Directories directories;
+  auto image = directories.make_image(kPlainImage);
+  RunningWarden warden(directories, 0);
+  auto client = Client::connect(directories.run());
+  ASSERT_TRUE(client.has_value());
+  std::vector<double> launches, removals;
+  auto timed = [&](const Request& request) {
+    auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(client->ask(request).status, Status::kOk);
+    std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
+    return spent.count();
+  };
+  for (int i = 0; i < 100; ++i) {
+    SandboxId id = SandboxId::draw();
+    launches.push_back(timed(launch_request(id, image)));
+    removals.push_back(timed(simple_request(Operation::kRemove, id)));
+  }
+  std::sort(launches.begin(), launches.end());
+  std::sort(removals.begin(), removals.end());
+  printf("launch  p50 %.2f ms  p90 %.2f ms\nremoval p50 %.2f ms  p90 %.2f ms\n", launches[50],
+         launches[90], removals[50], removals[90]);
+}
+
+}  // namespace
+}  // namespace atl::warden

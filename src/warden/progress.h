@@ -1,0 +1,67 @@
+// Progress of one launch, in memory shared by the helper and the processes it clones: which step
+// each is in, when it began, and why it failed. A process that dies without a word still leaves its
+// last step here.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <array>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "warden/protocol.h"
+
+namespace atl::warden {
+
+struct Progress {
+  Step step;             // of the process that becomes the agent
+  int32_t failed_errno;  // 0: has not failed
+  Step failed_step;
+  std::array<uint32_t, kLastStep + 1> elapsed_us;  // spent in each step, both sides added
+};
+
+// Owns the shared page.
+class SharedProgress {
+ public:
+  static Result<SharedProgress> create() {
+    void* page =
+        mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return Error::system("map shared memory");
+    return SharedProgress(static_cast<Progress*>(page));
+  }
+  SharedProgress(SharedProgress&& other) noexcept
+      : progress_(std::exchange(other.progress_, nullptr)) {}
+  SharedProgress& operator=(SharedProgress&&) = delete;
+  ~SharedProgress() {
+    if (progress_) munmap(progress_, sizeof(Progress));
+  }
+  Progress* get() const { return progress_; }
+  Progress* operator->() const { return progress_; }
+  Progress& operator*() const { return *progress_; }
+
+ private:
+  explicit SharedProgress(Progress* progress) : progress_(progress) {}
+  Progress* progress_;
+};
+
+// Adds the time of its life to one step.
+class StepTimer {
+ public:
+  StepTimer(Progress& progress, Step step)
+      : total_us_(progress.elapsed_us[static_cast<size_t>(step)]),
+        begin_(std::chrono::steady_clock::now()) {}
+  ~StepTimer() {
+    using std::chrono::microseconds;
+    auto spent = std::chrono::steady_clock::now() - begin_;
+    total_us_ += static_cast<uint32_t>(std::chrono::duration_cast<microseconds>(spent).count());
+  }
+  StepTimer(const StepTimer&) = delete;
+  StepTimer& operator=(const StepTimer&) = delete;
+
+ private:
+  uint32_t& total_us_;
+  SteadyTime begin_;
+};
+
+}  // namespace atl::warden

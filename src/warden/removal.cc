@@ -1,0 +1,76 @@
+#include "warden/removal.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "base/log.h"
+#include "warden/images.h"
+#include "warden/isolate_groups.h"
+#include "warden/layer_pool.h"
+#include "warden/uid_ranges.h"
+
+namespace atl::warden {
+namespace {
+
+Result<void> remove_listener(const Host& host, const SandboxId& id) {
+  std::string name = id.string();
+  if (unlinkat(host.agents.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+    return Error::system("unlink socket " + name);
+  return {};
+}
+
+// Processes first: they use all the rest.
+Result<void> free_what_it_held(const Host& host, const SandboxId& id) {
+  ATOLL_TRY_VOID(remove_groups(host, id));
+  ATOLL_TRY_VOID(remove_layer(host, id));
+  return remove_listener(host, id);
+}
+
+}  // namespace
+
+Result<void> remove_isolate(const Host& host, const SandboxId& id) {
+  ATOLL_TRY(auto record, lock_record(host, id));
+  if (!record) return {};
+  return remove_isolate(host, id, std::move(*record));
+}
+
+Result<void> remove_isolate(const Host& host, const SandboxId& id, RecordLock record) {
+  ATOLL_TRY_VOID(free_what_it_held(host, id));
+  ATOLL_TRY_VOID(free_uid_range(host, id, record.directory.get()));
+  return remove_record(host, id);
+}
+
+Result<void> remove_strays(const Host& host) {
+  std::set<SandboxId> found;
+  for (const std::string& directory : {host.parent_group_path(host.cgroups.v2),
+                                       host.run_dir + "/pool", host.run_dir + "/agents"}) {
+    ATOLL_TRY(auto ids, list_ids(directory));
+    found.insert(ids.begin(), ids.end());
+  }
+  for (const std::string& hierarchy : host.cgroups.v1) {
+    if (hierarchy.empty()) continue;
+    ATOLL_TRY(auto ids, list_ids(host.parent_group_path(hierarchy)));
+    found.insert(ids.begin(), ids.end());
+  }
+  for (const SandboxId& id : found) {
+    if (record_exists(host, id)) continue;
+    log_warning("removing what has no record", {{"sandbox", id.view()}});
+    ATOLL_TRY_VOID(free_what_it_held(host, id));
+  }
+  return free_stale_uid_ranges(host);
+}
+
+Result<void> remove_all(Host& host) {
+  ATOLL_TRY(auto ids, list_records(host));
+  for (const SandboxId& id : ids) ATOLL_TRY_VOID(remove_isolate(host, id));
+  ATOLL_TRY_VOID(remove_strays(host));
+  ATOLL_TRY_VOID(remove_parent_groups(host));
+  ATOLL_TRY_VOID(unmount_images(host));
+  if (unlinkat(host.run.get(), "warden.sock", 0) != 0 && errno != ENOENT)
+    return Error::system("unlink warden.sock");
+  return unmount_pool(host);
+}
+
+}  // namespace atl::warden

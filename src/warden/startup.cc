@@ -1,0 +1,64 @@
+#include "warden/startup.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "linux/capabilities.h"
+#include "linux/mounts.h"
+#include "warden/agent_binary.h"
+#include "warden/devices.h"
+#include "warden/isolate_groups.h"
+#include "warden/layer_pool.h"
+#include "warden/removal.h"
+
+namespace atl::warden {
+namespace {
+
+// SYS_ADMIN: mounts, namespaces, quotas. SETUID, SETGID: id maps. CHOWN: sockets, groups.
+// DAC_OVERRIDE: R/agents is the client's. Over a user namespace that this process made it has every
+// capability anyway, so killing and inspecting what is inside needs none here.
+constexpr uint64_t kWardenCapabilities =
+    linux::capability_mask({CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE});
+
+}  // namespace
+
+Result<void> enter_own_namespaces() {
+  if (unshare(CLONE_NEWNS | CLONE_NEWNET) != 0) return Error::system("leave the host's namespaces");
+  ATOLL_TRY_VOID(linux::make_all_mounts_private());
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return Error::system("become a subreaper");
+  return {};
+}
+
+Result<Fd> take_lock(const Host& host) {
+  ATOLL_TRY(Fd file, open_at(host.run.get(), "warden.lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0644));
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (fcntl(file.get(), F_SETLK, &whole) == 0) return file;
+  if (errno == EACCES || errno == EAGAIN)
+    return Error(Code::kConflict, "another warden serves " + host.run_dir, EBUSY);
+  return Error::system("lock " + host.run_dir + "/warden.lock");
+}
+
+Result<void> prepare(Host& host, const Options& options) {
+  ATOLL_TRY(host.agent_binary, load_agent_binary(options.agent));
+  ATOLL_TRY_VOID(mount_pool(host, options.pool_bytes));
+  ATOLL_TRY_VOID(mount_devices(host));
+  auto cgroups = host.cgroups.check();
+  if (cgroups) ATOLL_TRY_VOID(create_parent_groups(host));
+  if (!cgroups) log_error("launches will be refused", {cgroups.error()});
+  return remove_strays(host);
+}
+
+Result<void> drop_capabilities() {
+  ATOLL_TRY_VOID(linux::limit_bounding_set(kWardenCapabilities));
+  return linux::set_capabilities(
+      {.effective = kWardenCapabilities, .permitted = kWardenCapabilities});
+}
+
+}  // namespace atl::warden

@@ -1,0 +1,33 @@
+// Uid ranges: 65,536 ids for each isolate, so that no two isolates, also of different Atolls on
+// this host, share a user. The registry is one directory for the whole host with a file per taken
+// range.
+//
+// A file appears with its content in one step (linkat), and the registry is locked: shared to take
+// and free, exclusive to look for stale entries, which could otherwise free a range that was just
+// taken.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "warden/host.h"
+
+namespace atl::warden {
+
+inline constexpr uid_t kFirstUid = 0x40000000;
+inline constexpr uint32_t kUidsPerRange = 65'536;
+inline constexpr uint32_t kUidRanges = 8'192;
+
+// Takes a range, notes it in the isolate's record (an open directory) and gives its first uid.
+Result<uid_t> take_uid_range(const Host& host, const SandboxId& id, int record);
+
+// Frees the range noted in the record; none is a success.
+Result<void> free_uid_range(const Host& host, const SandboxId& id, int record);
+
+// Frees the ranges of isolates that exist no more, of any Atoll.
+Result<void> free_stale_uid_ranges(const Host& host);
+
+}  // namespace atl::warden
