@@ -1,0 +1,96 @@
+#include "isolate/agent_link.h"
+
+#include <optional>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include "base/log.h"
+
+namespace atl::isolate {
+
+namespace asio = boost::asio;
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+
+constexpr size_t kReadBytes = 128 * 1024;
+constexpr size_t kMaxQueuedBytes = 16 * 1024 * 1024;
+
+struct AgentLink::Shared {
+  explicit Shared(AgentSocket given) : socket(std::move(given)) {}
+
+  AgentSocket socket;
+  agent::FrameReader reader{agent::FrameReader::Side::kDaemon};
+  std::optional<agent::Frame> peeked;
+  std::string queue;
+  bool writing = false;
+  bool closed = false;
+};
+
+AgentLink::AgentLink(AgentSocket socket) : shared_(std::make_shared<Shared>(std::move(socket))) {}
+
+AgentLink::~AgentLink() { close(); }
+
+void AgentLink::close() {
+  if (shared_->closed) return;
+  shared_->closed = true;
+  boost::system::error_code ignored;
+  shared_->socket.close(ignored);
+}
+
+Task<Result<agent::Frame>> AgentLink::read() {
+  std::shared_ptr<Shared> shared = shared_;
+  if (shared->peeked) co_return *std::exchange(shared->peeked, std::nullopt);
+  while (!shared->closed) {
+    auto next = shared->reader.next();
+    if (!next) co_return std::move(next).error();
+    if (*next) co_return **next;
+    asio::mutable_buffer room(shared->reader.prepare(kReadBytes), kReadBytes);
+    auto [error, count] = co_await shared->socket.async_read_some(room, kToken);
+    if (error) co_return Error(Code::kUnavailable, "agent stream: " + error.message());
+    shared->reader.commit(count);
+  }
+  co_return Error(Code::kCancelled, "agent stream is closed");
+}
+
+bool AgentLink::has_buffered_frame() {
+  if (shared_->peeked) return true;
+  auto next = shared_->reader.next();
+  if (!next || !*next)
+    return false;  // a malformed frame is reported by read(), which meets it again
+  shared_->peeked = **next;
+  return true;
+}
+
+void AgentLink::send(std::string frame) {
+  if (shared_->closed) return;
+  if (shared_->queue.size() + frame.size() > kMaxQueuedBytes) {
+    log_warning("agent does not read; its stream is dropped");
+    close();
+    return;
+  }
+  shared_->queue += frame;
+  if (std::exchange(shared_->writing, true)) return;
+  // detached: the task owns a share of the state and ends when the queue is empty or the link
+  // closed
+  asio::co_spawn(shared_->socket.get_executor(), write_queue(shared_), asio::detached);
+}
+
+Task<void> AgentLink::write_queue(std::shared_ptr<Shared> shared) {
+  while (!shared->queue.empty() && !shared->closed) {
+    std::string batch = std::exchange(shared->queue, std::string());
+    asio::const_buffer bytes = asio::buffer(batch);
+    auto [error, count] = co_await asio::async_write(shared->socket, bytes, kToken);
+    if (error && !shared->closed) {
+      shared->closed = true;
+      boost::system::error_code ignored;
+      shared->socket.close(ignored);
+    }
+  }
+  shared->writing = false;
+}
+
+}  // namespace atl::isolate

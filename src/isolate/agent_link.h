@@ -1,0 +1,39 @@
+// AgentLink: one connection to an agent, as frames. Reading and sending are independent; sending
+// never waits, because what atolld sends is small, but the queue is bounded and a full one ends the
+// link.
+//
+// Owned by one coroutine (see sandbox/sandbox.h), which reads. send() may be called by others on
+// the same thread. After close() or an error every operation fails and the owner makes a new link.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "agent/protocol.h"
+#include "base/result.h"
+#include "isolate/driver.h"
+
+namespace atl::isolate {
+
+class AgentLink {
+ public:
+  explicit AgentLink(AgentSocket socket);
+  ~AgentLink();
+  AgentLink(const AgentLink&) = delete;
+  AgentLink& operator=(const AgentLink&) = delete;
+
+  // The next frame; its payload is valid until the next read().
+  Task<Result<agent::Frame>> read();
+  // True while a whole frame is already here, so that acknowledgements can wait for the last of a
+  // batch.
+  bool has_buffered_frame();
+  void send(std::string frame);
+  void close();
+
+ private:
+  struct Shared;
+  static Task<void> write_queue(std::shared_ptr<Shared> shared);
+  std::shared_ptr<Shared> shared_;  // the writer task keeps it alive until it has noticed the close
+};
+
+}  // namespace atl::isolate

@@ -1,0 +1,50 @@
+// The seam: a driver builds the wall around a sandbox and hands over the agent stream; all that
+// happens inside goes through the agent, whatever the wall. Freeze, checkpoint and restore join
+// when the first driver can do them.
+//
+// All operations belong to the io_context thread and may be called for several sandboxes at once.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <boost/asio/local/stream_protocol.hpp>
+
+#include "agent/protocol.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "isolate/task.h"
+#include "isolate/wall_limits.h"
+
+namespace atl::isolate {
+
+using AgentSocket = boost::asio::local::stream_protocol::socket;
+using Nonce = std::array<unsigned char, agent::kNonceBytes>;
+
+struct LaunchSpec {
+  SandboxId id;
+  Digest image;
+  WallLimits limits;
+  Nonce nonce;  // the agent repeats it in its hello, which proves who answers
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  virtual std::string_view name() const = 0;
+
+  // Usable on this host? The error says why not.
+  virtual Task<Result<void>> probe() = 0;
+  virtual Task<Result<void>> launch(LaunchSpec spec) = 0;
+  // Ends the isolate and frees all it held. Removing one that does not exist succeeds.
+  virtual Task<Result<void>> remove(SandboxId id) = 0;
+  // Every isolate that exists, also those of an earlier life of this process.
+  virtual Task<Result<std::vector<SandboxId>>> list() = 0;
+  // A fresh agent stream. kNotFound when the agent is gone for good.
+  virtual Task<Result<AgentSocket>> connect_agent(SandboxId id) = 0;
+};
+
+}  // namespace atl::isolate

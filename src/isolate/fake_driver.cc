@@ -1,0 +1,219 @@
+#include "isolate/fake_driver.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+namespace atl::isolate {
+
+namespace asio = boost::asio;
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+
+namespace {
+
+struct FakeExec {
+  std::string stdout_bytes;
+  std::string stderr_bytes;
+  std::optional<agent::Exit> exit;
+};
+
+agent::Exit make_exit(const FakeExec& exec, agent::Ending ending, uint8_t status,
+                      agent::Cause cause) {
+  agent::Exit exit{};
+  exit.ending = ending;
+  exit.status = status;
+  exit.cause = cause;
+  exit.stdout_bytes = exec.stdout_bytes.size();
+  exit.stderr_bytes = exec.stderr_bytes.size();
+  exit.wall_us = 1000;
+  return exit;
+}
+
+std::string joined(const std::vector<std::string>& arguments) {
+  std::string text;
+  for (size_t i = 1; i < arguments.size(); ++i) text += (i > 1 ? " " : "") + arguments[i];
+  return text + "\n";
+}
+
+FakeExec run_program(const agent::Start& start) {
+  FakeExec exec;
+  const std::string& program = start.arguments[0];
+  uint8_t status = 0;
+  if (program == "echo") {
+    exec.stdout_bytes = joined(start.arguments);
+  } else if (program == "warn") {
+    exec.stderr_bytes = joined(start.arguments);
+  } else if (program == "exit" && start.arguments.size() == 2) {
+    status = static_cast<uint8_t>(atoi(start.arguments[1].c_str()));
+  } else if (program == "spam" && start.arguments.size() == 2) {
+    auto count = static_cast<size_t>(atoi(start.arguments[1].c_str()));
+    for (size_t i = 0; i < count; ++i) exec.stdout_bytes += spam_byte(i);
+  } else if (program == "hang") {
+    return exec;
+  } else {
+    status = 127;
+  }
+  exec.exit = make_exit(exec, agent::Ending::kExited, status, agent::Cause::kProgram);
+  return exec;
+}
+
+}  // namespace
+
+char spam_byte(uint64_t offset) { return static_cast<char>('a' + (offset * 7 + offset / 26) % 26); }
+
+struct FakeDriver::Agent {
+  explicit Agent(Nonce given) : nonce(given) {}
+
+  std::string output_from(uint32_t number, uint64_t stdout_from, uint64_t stderr_from) const {
+    std::string frames = agent::encode_started(number, 2);
+    const FakeExec& exec = execs.at(number);
+    append_stream(frames, number, agent::Stream::kStdout, exec.stdout_bytes, stdout_from);
+    append_stream(frames, number, agent::Stream::kStderr, exec.stderr_bytes, stderr_from);
+    if (exec.exit) frames += agent::encode(number, *exec.exit);
+    return frames;
+  }
+  static void append_stream(std::string& frames, uint32_t number, agent::Stream stream,
+                            const std::string& bytes, uint64_t from) {
+    std::string_view rest = bytes;
+    for (rest.remove_prefix(std::min<size_t>(from, rest.size())); !rest.empty();) {
+      std::string_view piece = rest.substr(0, agent::kMaxOutputBytes);
+      agent::Output output{stream, bytes.size() - rest.size(), piece};
+      frames += agent::encode(number, output);
+      rest.remove_prefix(piece.size());
+    }
+  }
+  std::string hello() const {
+    agent::Hello hello{agent::kProtocolVersion, nonce, {}};
+    for (const auto& [number, exec] : execs)
+      hello.execs.push_back({number, exec.stdout_bytes.size(), exec.stderr_bytes.size()});
+    return agent::encode(hello);
+  }
+  // What the agent answers to one frame of atolld.
+  std::string answer(const agent::Frame& frame) {
+    std::string frames;
+    if (frame.type == agent::FrameType::kWelcome) {
+      auto welcome = agent::decode_welcome(frame.payload);
+      ATOLL_CHECK(welcome.ok());
+      for (const agent::ExecOffsets& entry : welcome->execs)
+        frames += output_from(entry.exec, entry.stdout_offset, entry.stderr_offset);
+    } else if (frame.type == agent::FrameType::kStart) {
+      auto start = agent::decode_start(frame.payload);
+      ATOLL_CHECK(start.ok());
+      execs.emplace(frame.exec, run_program(*start));
+      frames += output_from(frame.exec, 0, 0);
+    } else if (frame.type == agent::FrameType::kSignal && execs.contains(frame.exec)) {
+      auto number = agent::decode_signal(frame.payload);
+      FakeExec& exec = execs.at(frame.exec);
+      exec.exit = make_exit(exec, agent::Ending::kSignaled, *number, agent::Cause::kClient);
+      frames += agent::encode(frame.exec, *exec.exit);
+    } else if (frame.type == agent::FrameType::kExitAcknowledge) {
+      execs.erase(frame.exec);
+    }
+    return frames;
+  }
+
+  static Task<void> serve(std::shared_ptr<Agent> self, std::shared_ptr<AgentSocket> socket) {
+    agent::FrameReader reader(agent::FrameReader::Side::kAgent);
+    std::string out = self->hello();
+    while (true) {
+      asio::const_buffer bytes = asio::buffer(out);
+      auto [write_error, written] = co_await asio::async_write(*socket, bytes, kToken);
+      if (write_error) co_return;
+      out.clear();
+      auto next = reader.next();
+      ATOLL_CHECK(next.ok());
+      if (*next) {
+        out = self->answer(**next);
+        continue;
+      }
+      asio::mutable_buffer room(reader.prepare(65536), 65536);
+      auto [read_error, count] = co_await socket->async_read_some(room, kToken);
+      if (read_error) co_return;
+      reader.commit(count);
+    }
+  }
+  void drop() {
+    if (!socket) return;
+    boost::system::error_code ignored;
+    socket->close(ignored);
+    socket.reset();
+  }
+
+  Nonce nonce;
+  std::map<uint32_t, FakeExec> execs;
+  std::shared_ptr<AgentSocket> socket;  // the agent's end; shared with the serving task
+  bool dead = false;
+};
+
+FakeDriver::FakeDriver(asio::any_io_executor executor) : executor_(std::move(executor)) {}
+
+FakeDriver::~FakeDriver() {
+  for (auto& [id, fake] : agents_) fake->drop();
+}
+
+Task<Result<void>> FakeDriver::probe() { co_return Result<void>(); }
+
+Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
+  if (next_launch_error_) {
+    Error error = std::move(*next_launch_error_);
+    next_launch_error_.reset();
+    co_return error;
+  }
+  agents_.emplace(spec.id, std::make_shared<Agent>(spec.nonce));
+  co_return Result<void>();
+}
+
+Task<Result<void>> FakeDriver::remove(SandboxId id) {
+  if (remove_error_) co_return *remove_error_;
+  kill_agent(id);
+  agents_.erase(id);
+  co_return Result<void>();
+}
+
+Task<Result<std::vector<SandboxId>>> FakeDriver::list() {
+  std::vector<SandboxId> ids;
+  for (const auto& [id, fake] : agents_) ids.push_back(id);
+  co_return ids;
+}
+
+Task<Result<AgentSocket>> FakeDriver::connect_agent(SandboxId id) {
+  auto found = agents_.find(id);
+  if (found == agents_.end() || found->second->dead)
+    co_return Error(Code::kNotFound, "connect to the agent: it is gone");
+  auto caller = co_await asio::this_coro::executor;
+  AgentSocket ours(caller);
+  auto theirs = std::make_shared<AgentSocket>(executor_);
+  boost::system::error_code error;
+  asio::local::connect_pair(ours, *theirs, error);
+  if (error) co_return Error(Code::kUnavailable, error.message());
+  found->second->drop();
+  found->second->socket = theirs;
+  // detached: the task owns a share of the agent and ends when its socket is closed
+  asio::co_spawn(executor_, Agent::serve(found->second, theirs), asio::detached);
+  co_return ours;
+}
+
+void FakeDriver::kill_agent(SandboxId id) {
+  auto found = agents_.find(id);
+  if (found == agents_.end()) return;
+  found->second->dead = true;
+  found->second->drop();
+}
+
+void FakeDriver::drop_stream(SandboxId id) { agents_.at(id)->drop(); }
+
+void FakeDriver::inject(SandboxId id, std::string bytes) {
+  boost::system::error_code ignored;
+  auto& socket = agents_.at(id)->socket;
+  if (socket) asio::write(*socket, asio::buffer(bytes), ignored);
+}
+
+}  // namespace atl::isolate

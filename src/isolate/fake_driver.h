@@ -1,0 +1,53 @@
+// FakeDriver: isolates without walls, for tests of sandbox/ and api/ and for fuzzing the request
+// path. Its agents live in this process and speak the real agent protocol over a real socket pair.
+// They know a few programs: `echo words…` (stdout), `warn words…` (stderr), `exit N`, `spam N` (N
+// bytes of a known pattern), `hang` (runs until signalled or its agent dies); anything else ends
+// with 127.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "isolate/driver.h"
+
+namespace atl::isolate {
+
+// The byte at `offset` of what `spam` prints.
+char spam_byte(uint64_t offset);
+
+class FakeDriver final : public Driver {
+ public:
+  // The agents run on `executor`, which may outlive that of the callers.
+  explicit FakeDriver(boost::asio::any_io_executor executor);
+  ~FakeDriver() override;
+
+  std::string_view name() const override { return "fake"; }
+  Task<Result<void>> probe() override;
+  Task<Result<void>> launch(LaunchSpec spec) override;
+  Task<Result<void>> remove(SandboxId id) override;
+  Task<Result<std::vector<SandboxId>>> list() override;
+  Task<Result<AgentSocket>> connect_agent(SandboxId id) override;
+
+  // The next launch, or every remove until told otherwise, fails like this.
+  void fail_next_launch(Error error) { next_launch_error_ = std::move(error); }
+  void fail_removes(std::optional<Error> error) { remove_error_ = std::move(error); }
+  // As kill -9 of an agent: its stream breaks and nobody answers a new connection.
+  void kill_agent(SandboxId id);
+  // The stream breaks; the agent and its execs go on.
+  void drop_stream(SandboxId id);
+  // Sends raw bytes as if the agent had, to play a hostile one.
+  void inject(SandboxId id, std::string bytes);
+
+ private:
+  struct Agent;
+  boost::asio::any_io_executor executor_;
+  std::map<SandboxId, std::shared_ptr<Agent>> agents_;  // shared with the agent's serving task
+  std::optional<Error> next_launch_error_;
+  std::optional<Error> remove_error_;
+};
+
+}  // namespace atl::isolate

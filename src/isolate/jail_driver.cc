@@ -1,0 +1,108 @@
+#include "isolate/jail_driver.h"
+
+#include <sys/socket.h>
+
+#include "base/file.h"
+#include "linux/unix_socket.h"
+
+namespace atl::isolate {
+
+namespace {
+
+warden::Request make_request(warden::Operation operation) {
+  warden::Request request{};
+  request.operation = operation;
+  return request;
+}
+
+void set_id(warden::Request& request, const SandboxId& id) {
+  std::string_view text = id.view();
+  text.copy(request.sandbox_id.data(), text.size());
+}
+
+Result<void> to_result(const warden::Reply& reply, std::string_view what) {
+  switch (reply.status) {
+    case warden::Status::kOk:
+      return {};
+    case warden::Status::kExists:
+      return Error(Code::kConflict, std::string(what) + ": an isolate of this id exists");
+    case warden::Status::kNoImage:
+      return Error(Code::kNotFound, std::string(what) + ": the image is not on this host")
+          .with_reason("image_missing");
+    case warden::Status::kExhausted:
+      return Error(Code::kExhausted, std::string(what) + ": the host is full at step " +
+                                         std::string(warden::step_name(reply.step)))
+          .with_reason("host_full");
+    case warden::Status::kFailed:
+      break;
+  }
+  std::string operation =
+      std::string(what) + ": step " + std::string(warden::step_name(reply.step));
+  Error cause = Error::from_errno(operation, reply.system_errno);
+  return Error(Code::kUnavailable, cause.message(), reply.system_errno)
+      .with_reason("isolate_failed");
+}
+
+}  // namespace
+
+JailDriver::JailDriver(boost::asio::any_io_executor executor, std::string run_directory)
+    : executor_(executor),
+      run_directory_(std::move(run_directory)),
+      warden_(executor, run_directory_) {}
+
+Task<Result<void>> JailDriver::probe() {
+  warden::Request request = make_request(warden::Operation::kProbe);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, "probe the jail");
+}
+
+Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
+  warden::Request request = make_request(warden::Operation::kLaunch);
+  set_id(request, spec.id);
+  request.cpu_millis = spec.limits.cpu_millis;
+  request.pids = spec.limits.pids;
+  request.memory_bytes = spec.limits.memory_bytes;
+  request.disk_bytes = spec.limits.disk_bytes;
+  request.image = spec.image.bytes();
+  request.nonce = spec.nonce;
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, "launch");
+}
+
+Task<Result<void>> JailDriver::remove(SandboxId id) {
+  warden::Request request = make_request(warden::Operation::kRemove);
+  set_id(request, id);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, "remove");
+}
+
+Task<Result<std::vector<SandboxId>>> JailDriver::list() {
+  std::vector<SandboxId> all;
+  warden::Request request = make_request(warden::Operation::kList);
+  while (true) {
+    ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+    ATOLL_CO_TRY_VOID(to_result(answer.reply, "list isolates"));
+    all.insert(all.end(), answer.ids.begin(), answer.ids.end());
+    if (answer.ids.size() < warden::kMaxListedIds) co_return all;
+    set_id(request, answer.ids.back());
+  }
+}
+
+Task<Result<AgentSocket>> JailDriver::connect_agent(SandboxId id) {
+  ATOLL_CO_TRY(Fd directory, open_file(run_directory_ + "/agents", O_PATH | O_DIRECTORY));
+  auto fd = linux::connect_at(directory.get(), id.string(), SOCK_STREAM | SOCK_NONBLOCK);
+  if (!fd) {
+    // Nobody holds the listener any more, or its name is gone: this agent will not come back.
+    int cause = fd.error().system_errno();
+    bool gone = cause == ECONNREFUSED || cause == ENOENT;
+    co_return Error(gone ? Code::kNotFound : Code::kUnavailable, fd.error().message());
+  }
+  AgentSocket connected(executor_);
+  boost::system::error_code error;
+  connected.assign(boost::asio::local::stream_protocol(), fd->get(), error);
+  if (error) co_return Error(Code::kUnavailable, "connect to the agent: " + error.message());
+  (void)fd->release();
+  co_return connected;
+}
+
+}  // namespace atl::isolate

@@ -1,0 +1,143 @@
+#include "isolate/warden_client.h"
+
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "linux/unix_socket.h"
+
+namespace atl::isolate {
+
+namespace asio = boost::asio;
+using Socket = asio::generic::seq_packet_protocol::socket;
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+
+// A launch includes moving a process into v1 groups and, the first time, making the layer pool.
+constexpr std::chrono::seconds kReplyTime{60};
+
+struct WardenClient::Pending {
+  explicit Pending(asio::any_io_executor executor) : done(executor) {}
+  Event done;
+  std::optional<Result<Answer>> answer;
+};
+
+struct WardenClient::Link {
+  explicit Link(Socket given) : socket(std::move(given)) {}
+
+  void complete(uint64_t request_id, Result<Answer> answer) {
+    auto found = pending.find(request_id);
+    if (found == pending.end()) return;  // its asker gave up waiting
+    found->second->answer = std::move(answer);
+    found->second->done.notify_all();
+    pending.erase(found);
+  }
+  void fail_all(const Error& error) {
+    broken = true;
+    boost::system::error_code ignored;
+    socket.close(ignored);
+    while (!pending.empty()) complete(pending.begin()->first, error);
+  }
+
+  Socket socket;
+  bool broken = false;
+  std::map<uint64_t, std::shared_ptr<Pending>> pending;
+};
+
+WardenClient::WardenClient(asio::any_io_executor executor, std::string run_directory)
+    : executor_(std::move(executor)), run_directory_(std::move(run_directory)) {}
+
+WardenClient::~WardenClient() { close(); }
+
+void WardenClient::close() {
+  if (link_) link_->fail_all(Error(Code::kCancelled, "connection to the warden is closed"));
+  link_.reset();
+}
+
+Result<Fd> WardenClient::connect_to_warden() const {
+  ATOLL_TRY(Fd directory, open_file(run_directory_, O_PATH | O_DIRECTORY));
+  // On AF_UNIX, connect() is immediate unless the backlog is full, which is an error here too.
+  return linux::connect_at(directory.get(), "warden.sock", SOCK_SEQPACKET | SOCK_NONBLOCK);
+}
+
+Result<std::shared_ptr<WardenClient::Link>> WardenClient::ensure_link() {
+  if (link_ && !link_->broken) return link_;
+  auto fd = connect_to_warden();
+  if (!fd) return Error(Code::kUnavailable, fd.error().message()).with_reason("warden_unavailable");
+  Socket connected(executor_);
+  boost::system::error_code error;
+  connected.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), fd->get(), error);
+  if (error) return Error(Code::kUnavailable, "connect to the warden: " + error.message());
+  (void)fd->release();
+  link_ = std::make_shared<Link>(std::move(connected));
+  // detached: the task owns a share of the link and ends when its socket is closed
+  asio::co_spawn(executor_, read_replies(link_), asio::detached);
+  return link_;
+}
+
+Task<void> WardenClient::read_replies(std::shared_ptr<Link> link) {
+  std::vector<unsigned char> message(warden::kMaxReplyBytes + 1);
+  asio::socket_base::message_flags flags = 0;
+  while (!link->broken) {
+    asio::mutable_buffer room = asio::buffer(message);
+    auto [error, count] = co_await link->socket.async_receive(room, flags, kToken);
+    if (error || count == 0) {
+      link->fail_all(Error(Code::kUnavailable, "the warden closed the connection")
+                         .with_reason("warden_unavailable"));
+      break;
+    }
+    auto parsed = warden::parse_reply(std::span(message).first(count));
+    if (!parsed) {
+      log_error("malformed reply from the warden", {parsed.error()});
+      link->fail_all(Error(Code::kCorrupt, parsed.error().message()));
+      break;
+    }
+    Answer answer{parsed->reply, {}};
+    for (size_t i = 0; i < parsed->reply.id_count; ++i) {
+      auto text = parsed->ids.subspan(i * SandboxId::kLength, SandboxId::kLength);
+      auto id = SandboxId::parse({reinterpret_cast<const char*>(text.data()), text.size()});
+      if (id) answer.ids.push_back(*id);
+    }
+    link->complete(answer.reply.request_id, std::move(answer));
+  }
+}
+
+Task<Result<void>> WardenClient::send(std::shared_ptr<Link> link, warden::Request request) {
+  asio::const_buffer bytes(&request, sizeof request);
+  asio::socket_base::message_flags flags = MSG_NOSIGNAL;
+  auto [error, count] = co_await link->socket.async_send(bytes, flags, kToken);
+  if (!error && count == sizeof request) co_return Result<void>();
+  Error failure(Code::kUnavailable, "send to the warden: " + error.message());
+  link->fail_all(failure);
+  co_return std::move(failure).with_reason("warden_unavailable");
+}
+
+Task<Result<WardenClient::Answer>> WardenClient::ask(warden::Request request) {
+  ATOLL_CO_TRY(std::shared_ptr<Link> link, ensure_link());
+  request.magic = warden::kMagic;
+  request.version = warden::kVersion;
+  request.request_id = next_request_id_++;
+  auto pending = std::make_shared<Pending>(executor_);
+  link->pending.emplace(request.request_id, pending);
+  auto sent = co_await send(link, request);
+  if (!sent) co_return std::move(sent).error();
+  auto deadline = std::chrono::steady_clock::now() + kReplyTime;
+  while (!pending->answer) {
+    bool notified = co_await pending->done.wait_until(deadline);
+    if (!notified && !pending->answer) {
+      link->pending.erase(request.request_id);
+      co_return Error(Code::kTimeout, "the warden did not answer")
+          .with_reason("warden_unavailable");
+    }
+  }
+  co_return std::move(*pending->answer);
+}
+
+}  // namespace atl::isolate
