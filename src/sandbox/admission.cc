@@ -1,0 +1,57 @@
+#include "sandbox/admission.h"
+
+#include <sys/statvfs.h>
+
+#include <utility>
+
+namespace atl::sandbox {
+
+Reservation::Reservation(Reservation&& other) noexcept { *this = std::move(other); }
+
+Reservation& Reservation::operator=(Reservation&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  admission_ = std::exchange(other.admission_, nullptr);
+  memory_bytes_ = other.memory_bytes_;
+  disk_bytes_ = other.disk_bytes_;
+  return *this;
+}
+
+void Reservation::release() {
+  if (!admission_) return;
+  admission_->sandboxes_ -= 1;
+  admission_->memory_bytes_ -= memory_bytes_;
+  admission_->disk_bytes_ -= disk_bytes_;
+  admission_ = nullptr;
+}
+
+Result<Reservation> Admission::reserve(const Limits& limits) {
+  auto full = [](std::string message, std::string_view reason) {
+    return Error(Code::kExhausted, std::move(message)).with_reason(reason);
+  };
+  if (sandboxes_ >= budget_.sandboxes)
+    return full("the host has its full number of sandboxes", "no_capacity");
+  if (memory_bytes_ + limits.wall.memory_bytes > budget_.memory_bytes)
+    return full("the host's memory budget is promised to other sandboxes", "no_capacity");
+  if (disk_bytes_ + limits.wall.disk_bytes > budget_.disk_bytes)
+    return full("the host's disk budget is promised to other sandboxes", "no_capacity");
+  struct statvfs space;
+  if (statvfs(budget_.state_directory.c_str(), &space) != 0)
+    return Error::system("statvfs " + budget_.state_directory);
+  if (space.f_bavail * space.f_frsize < budget_.free_space_floor_bytes)
+    return full("the host's disk is nearly full", "disk_full");
+  return count_existing(limits);
+}
+
+Reservation Admission::count_existing(const Limits& limits) {
+  Reservation reservation;
+  reservation.admission_ = this;
+  reservation.memory_bytes_ = limits.wall.memory_bytes;
+  reservation.disk_bytes_ = limits.wall.disk_bytes;
+  sandboxes_ += 1;
+  memory_bytes_ += limits.wall.memory_bytes;
+  disk_bytes_ += limits.wall.disk_bytes;
+  return reservation;
+}
+
+}  // namespace atl::sandbox

@@ -1,0 +1,60 @@
+// Admission: what has been promised to sandboxes against what this host may promise. A create takes
+// a Reservation, which gives everything back when it is destroyed.
+//
+// Limits are ceilings, not reservations of real memory, so the budget may exceed what the host has;
+// the operator sets by how much.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "sandbox/limits.h"
+
+namespace atl::sandbox {
+
+struct Budget {
+  size_t sandboxes;
+  uint64_t memory_bytes;
+  uint64_t disk_bytes;
+  uint64_t free_space_floor_bytes;
+  std::string state_directory;  // where free space is looked at
+};
+
+class Admission;
+
+class [[nodiscard]] Reservation {
+ public:
+  Reservation() = default;
+  Reservation(Reservation&& other) noexcept;
+  Reservation& operator=(Reservation&& other) noexcept;
+  ~Reservation() { release(); }
+  void release();
+
+ private:
+  friend class Admission;
+  Admission* admission_ = nullptr;
+  uint64_t memory_bytes_ = 0;
+  uint64_t disk_bytes_ = 0;
+};
+
+// Outlives its reservations. One thread.
+class Admission {
+ public:
+  explicit Admission(Budget budget) : budget_(std::move(budget)) {}
+
+  Result<Reservation> reserve(const Limits& limits);
+  // For what already exists at start: it counts, whatever the budget says.
+  Reservation count_existing(const Limits& limits);
+  size_t sandboxes() const { return sandboxes_; }
+
+ private:
+  friend class Reservation;
+  Budget budget_;
+  size_t sandboxes_ = 0;
+  uint64_t memory_bytes_ = 0;
+  uint64_t disk_bytes_ = 0;
+};
+
+}  // namespace atl::sandbox

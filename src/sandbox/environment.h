@@ -1,0 +1,25 @@
+// The environment that an exec starts with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/protocol.h"
+
+namespace atl::sandbox {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// A name that a shell could use: letters, digits and underscore, not starting with a digit.
+bool is_variable_name(std::string_view name);
+
+// Defaults, then the given lists in order; a later value replaces an earlier one. Thread-count
+// variables follow the cpu limit, so that a library does not start one thread per core of the host.
+std::vector<std::string> compose_environment(agent::User user, uint32_t cpu_millis,
+                                             const std::vector<Variables>& given);
+
+std::string home_of(agent::User user);
+
+}  // namespace atl::sandbox

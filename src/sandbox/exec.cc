@@ -1,0 +1,89 @@
+#include "sandbox/exec.h"
+
+#include <algorithm>
+
+namespace atl::sandbox {
+
+Exec::Exec(boost::asio::any_io_executor executor, store::ExecRow row, Streams streams,
+           uint64_t output_limit_bytes)
+    : row_(std::move(row)),
+      streams_(std::move(streams)),
+      output_limit_bytes_(output_limit_bytes),
+      changed_(executor) {}
+
+agent::ExecOffsets Exec::offsets() const {
+  return {row_.id.number(), streams_.standard_output.end, streams_.standard_error.end};
+}
+
+Task<bool> Exec::wait_ended(std::chrono::steady_clock::time_point deadline) {
+  while (!ended()) {
+    bool notified = co_await changed_.wait_until(deadline);
+    if (!notified) co_return ended();
+  }
+  co_return true;
+}
+
+Task<void> Exec::wait_started() {
+  while (!started() && !ended()) co_await changed_.wait();
+}
+
+void Exec::set_started(uint32_t pid) {
+  row_.pid = pid;
+  changed_.notify_all();
+}
+
+Result<uint64_t> Exec::append(const agent::Output& output) {
+  bool is_stdout = output.stream == agent::Stream::kStdout;
+  Stream& stream = is_stdout ? streams_.standard_output : streams_.standard_error;
+  if (output.offset != stream.end) return Error(Code::kCorrupt, "output at a wrong offset");
+  if (output.data.size() > output_limit_bytes_ - std::min(output_limit_bytes_, stream.end))
+    return Error(Code::kCorrupt, "output beyond its limit");
+  ATOLL_TRY(stream.end, stream.log.append(output.data));
+  changed_.notify_all();
+  return stream.end;
+}
+
+Result<void> Exec::check_exit(const agent::Exit& exit) const {
+  agent::ExecOffsets held = offsets();
+  if (exit.stdout_bytes != held.stdout_offset || exit.stderr_bytes != held.stderr_offset)
+    return Error(Code::kCorrupt, "exit before all of its output");
+  return {};
+}
+
+void Exec::set_ended(store::ExecRow row) {
+  row_ = std::move(row);
+  changed_.notify_all();
+}
+
+store::ExecRow ended_row(store::ExecRow row, const agent::Exit& exit) {
+  row.state = "ended";
+  row.verdict = verdict_name(verdict_of(exit));
+  if (exit.ending == agent::Ending::kExited) {
+    row.exit_code = exit.status;
+  } else {
+    row.signal = exit.status;
+  }
+  row.stdout_bytes = exit.stdout_bytes;
+  row.stderr_bytes = exit.stderr_bytes;
+  row.stdout_cut = exit.stdout_cut;
+  row.stderr_cut = exit.stderr_cut;
+  row.start_us = exit.start_us;
+  row.wall_us = exit.wall_us;
+  row.drain_us = exit.drain_us;
+  row.user_us = exit.user_us;
+  row.system_us = exit.system_us;
+  row.peak_memory_bytes = exit.peak_memory_bytes;
+  return row;
+}
+
+store::ExecRow ended_row(store::ExecRow row, Verdict verdict, std::string failure,
+                         const agent::ExecOffsets& offsets) {
+  row.state = "ended";
+  row.verdict = verdict_name(verdict);
+  row.failure = std::move(failure);
+  row.stdout_bytes = offsets.stdout_offset;
+  row.stderr_bytes = offsets.stderr_offset;
+  return row;
+}
+
+}  // namespace atl::sandbox

@@ -1,0 +1,210 @@
+#include "sandbox/exec_table.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/log.h"
+
+namespace atl::sandbox {
+
+ExecTable::ExecTable(Services& services, SandboxId sandbox, store::TenantId tenant)
+    : services_(services), sandbox_(sandbox), tenant_(tenant) {}
+
+Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
+                                                      std::string description) {
+  if (live_.size() >= agent::kMaxExecs)
+    co_return Error(Code::kExhausted, "the sandbox has its full number of running execs")
+        .with_reason("too_many_execs");
+  int64_t created_at_ms = to_milliseconds(services_.clock.wall_now());
+  auto insert = [=, tenant = tenant_, sandbox = sandbox_](store::Catalog& catalog) {
+    return catalog.execs().insert(tenant, sandbox, description, created_at_ms);
+  };
+  ATOLL_CO_TRY(ExecId id, co_await services_.ledger.run(insert));
+  store::ExecRow row{.sandbox = sandbox_, .tenant = tenant_, .id = id};
+  row.request = std::move(description);
+  row.created_at_ms = created_at_ms;
+  ATOLL_CO_TRY_VOID(adopt(row, request.output_limit_bytes));
+  Entry& entry = live_.at(row.id.number());
+  agent::Start start{std::move(request.arguments), std::move(request.environment),
+                     std::move(request.directory), request.user,
+                     request.timeout_ms,           request.output_limit_bytes};
+  entry.start_frame = agent::encode(row.id.number(), start);
+  co_return entry.exec;
+}
+
+Result<void> ExecTable::adopt(store::ExecRow row, uint64_t output_limit_bytes) {
+  ATOLL_TRY(Exec::Stream standard_output, open_stream(row.id, store::OutputStream::kStdout));
+  ATOLL_TRY(Exec::Stream standard_error, open_stream(row.id, store::OutputStream::kStderr));
+  Exec::Streams streams{std::move(standard_output), std::move(standard_error)};
+  uint32_t number = row.id.number();
+  auto exec = std::make_shared<Exec>(services_.executor, std::move(row), std::move(streams),
+                                     output_limit_bytes);
+  live_.emplace(number, Entry{std::move(exec), {}});
+  return {};
+}
+
+Result<Exec::Stream> ExecTable::open_stream(ExecId id, store::OutputStream stream) {
+  ATOLL_TRY(store::OutputLog log, services_.outputs.open_log(sandbox_, id, stream));
+  ATOLL_TRY(uint64_t end, log.size());
+  return Exec::Stream{std::move(log), end};
+}
+
+std::shared_ptr<Exec> ExecTable::find_live(ExecId id) const {
+  auto found = live_.find(id.number());
+  return found == live_.end() ? nullptr : found->second.exec;
+}
+
+Task<Result<std::optional<store::ExecRow>>> ExecTable::find(ExecId id) {
+  if (auto exec = find_live(id)) co_return std::optional(exec->row());
+  auto look_up = [tenant = tenant_, sandbox = sandbox_, id](store::Catalog& catalog) {
+    return catalog.execs().find(tenant, sandbox, id);
+  };
+  co_return co_await services_.ledger.run(look_up);
+}
+
+Task<Result<std::vector<store::ExecRow>>> ExecTable::list(std::optional<ExecId> after,
+                                                          size_t limit) {
+  auto read = [tenant = tenant_, sandbox = sandbox_, after, limit](store::Catalog& catalog) {
+    return catalog.execs().list(tenant, sandbox, after, limit);
+  };
+  co_return co_await services_.ledger.run(read);
+}
+
+Result<std::string> ExecTable::read_output(ExecId id, agent::Stream stream, uint64_t offset,
+                                           size_t most) {
+  store::OutputStream kind = stream == agent::Stream::kStdout ? store::OutputStream::kStdout
+                                                              : store::OutputStream::kStderr;
+  ATOLL_TRY(auto log, services_.outputs.find_log(sandbox_, id, kind));
+  if (!log) return std::string();
+  return log->read(offset, most);
+}
+
+ExecTable::Entry* ExecTable::entry_of(uint32_t number) {
+  auto found = live_.find(number);
+  return found == live_.end() ? nullptr : &found->second;
+}
+
+Task<Result<bool>> ExecTable::has_ended_at(agent::ExecOffsets produced) {
+  auto id = ExecId::from_number(produced.exec);
+  if (!id) co_return Error(Code::kCorrupt, "hello names an impossible exec");
+  auto look_up = [tenant = tenant_, sandbox = sandbox_, exec = *id](store::Catalog& catalog) {
+    return catalog.execs().find(tenant, sandbox, exec);
+  };
+  ATOLL_CO_TRY(auto row, co_await services_.ledger.run(look_up));
+  co_return row && row->state == "ended" && row->stdout_bytes == produced.stdout_offset &&
+      row->stderr_bytes == produced.stderr_offset;
+}
+
+Task<Result<agent::Welcome>> ExecTable::welcome(agent::Hello hello) {
+  agent::Welcome welcome{agent::kProtocolVersion, {}};
+  std::set<uint32_t> named;
+  for (agent::ExecOffsets produced : hello.execs) {
+    named.insert(produced.exec);
+    if (Entry* entry = entry_of(produced.exec)) {
+      welcome.execs.push_back(entry->exec->offsets());
+      continue;
+    }
+    // Its exit is stored but the acknowledgement was lost: let the agent repeat it.
+    ATOLL_CO_TRY(bool ended, co_await has_ended_at(produced));
+    if (ended) welcome.execs.push_back(produced);
+  }
+  std::vector<std::shared_ptr<Exec>> lost;
+  for (const auto& [number, entry] : live_)
+    if (!named.contains(number) && entry.start_frame.empty()) lost.push_back(entry.exec);
+  for (std::shared_ptr<Exec> exec : lost) {
+    store::ExecRow row = ended_row(exec->row(), Verdict::kPlatformError,
+                                   "the agent does not know this exec", exec->offsets());
+    ATOLL_CO_TRY_VOID(co_await finish(exec, row));
+  }
+  co_return welcome;
+}
+
+void ExecTable::send_unconfirmed(isolate::AgentLink& link) const {
+  for (const auto& [number, entry] : live_)
+    if (!entry.start_frame.empty()) link.send(entry.start_frame);
+}
+
+Task<Result<void>> ExecTable::handle(agent::Frame frame, isolate::AgentLink& link) {
+  switch (frame.type) {
+    case agent::FrameType::kOutput:
+      co_return handle_output(frame, link);
+    case agent::FrameType::kExit:
+      co_return co_await handle_exit(frame, link);
+    case agent::FrameType::kStartFailed:
+      co_return co_await handle_start_failed(frame, link);
+    case agent::FrameType::kStarted: {
+      ATOLL_CO_TRY(uint32_t pid, agent::decode_started(frame.payload));
+      Entry* entry = entry_of(frame.exec);
+      if (!entry) co_return Result<void>();
+      entry->start_frame = {};
+      entry->exec->set_started(pid);
+      co_return Result<void>();
+    }
+    default:
+      co_return Error(Code::kCorrupt, "unexpected frame of the agent");
+  }
+}
+
+Result<void> ExecTable::handle_output(const agent::Frame& frame, isolate::AgentLink& link) {
+  ATOLL_TRY(agent::Output output, agent::decode_output(frame.payload));
+  Entry* entry = entry_of(frame.exec);
+  if (!entry) return Error(Code::kCorrupt, "output of an exec that does not run");
+  ATOLL_TRY(uint64_t end, entry->exec->append(output));
+  link.send(agent::encode(frame.exec, agent::Acknowledge{output.stream, end}));
+  return {};
+}
+
+Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink& link) {
+  ATOLL_CO_TRY(agent::Exit exit, agent::decode_exit(frame.payload));
+  uint32_t number = frame.exec;
+  if (Entry* entry = entry_of(number)) {
+    std::shared_ptr<Exec> exec = entry->exec;
+    ATOLL_CO_TRY_VOID(exec->check_exit(exit));
+    store::ExecRow row = ended_row(exec->row(), exit);
+    ATOLL_CO_TRY_VOID(co_await finish(exec, row));
+  }
+  link.send(agent::encode_exit_acknowledge(number));
+  co_return Result<void>();
+}
+
+Task<Result<void>> ExecTable::handle_start_failed(agent::Frame frame, isolate::AgentLink& link) {
+  ATOLL_CO_TRY(agent::StartFailed failed, agent::decode_start_failed(frame.payload));
+  uint32_t number = frame.exec;
+  if (Entry* entry = entry_of(number)) {
+    std::shared_ptr<Exec> exec = entry->exec;
+    Error cause = Error::from_errno(failed.operation, failed.system_errno);
+    log_warning("exec could not be started", {{"sandbox", sandbox_.view()}, cause});
+    store::ExecRow row =
+        ended_row(exec->row(), Verdict::kPlatformError, cause.message(), exec->offsets());
+    ATOLL_CO_TRY_VOID(co_await finish(exec, row));
+  }
+  link.send(agent::encode_exit_acknowledge(number));
+  co_return Result<void>();
+}
+
+Task<Result<void>> ExecTable::finish(std::shared_ptr<Exec> exec, store::ExecRow row) {
+  if (exec->ended()) co_return Result<void>();
+  auto store_row = [row](store::Catalog& catalog) { return catalog.execs().finish(row); };
+  auto stored = co_await services_.ledger.run(store_row);
+  // kConflict: another path ended it while this one waited, and the first verdict stays.
+  if (!stored && stored.error().code() != Code::kConflict) co_return std::move(stored).error();
+  if (exec->ended()) co_return Result<void>();
+  exec->set_ended(std::move(row));
+  live_.erase(exec->id().number());
+  co_return Result<void>();
+}
+
+Task<void> ExecTable::end_all(Verdict verdict, std::string failure) {
+  while (!live_.empty()) {
+    std::shared_ptr<Exec> exec = live_.begin()->second.exec;
+    store::ExecRow row = ended_row(exec->row(), verdict, failure, exec->offsets());
+    auto finished = co_await finish(exec, row);
+    if (finished) continue;
+    // Whoever waits must not wait for ever because a row could not be stored.
+    log_error("verdict could not be stored", {{"sandbox", sandbox_.view()}, finished.error()});
+    exec->set_ended(std::move(row));
+    live_.erase(exec->id().number());
+  }
+}
+
+}  // namespace atl::sandbox

@@ -1,0 +1,77 @@
+// ExecTable: the live execs of one sandbox, and what each frame of its agent does to them. An exec
+// enters when its row is stored and leaves when its verdict is; what has ended is read from the
+// ledger.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/protocol.h"
+#include "base/clock.h"
+#include "isolate/agent_link.h"
+#include "sandbox/exec.h"
+#include "sandbox/ledger.h"
+#include "store/output_log.h"
+
+namespace atl::sandbox {
+
+// What the inside of atolld stands on. Outlives every sandbox.
+struct Services {
+  boost::asio::any_io_executor executor;
+  isolate::Driver& driver;
+  Ledger& ledger;
+  const Clock& clock;
+  store::OutputLogs& outputs;
+};
+
+class ExecTable {
+ public:
+  ExecTable(Services& services, SandboxId sandbox, store::TenantId tenant);
+
+  // Stores the row, opens the logs and keeps the start frame until the agent has taken it.
+  Task<Result<std::shared_ptr<Exec>>> create(ExecRequest request, std::string description);
+  // Takes up execs that ran when atolld stopped.
+  Result<void> adopt(store::ExecRow row, uint64_t output_limit_bytes);
+
+  std::shared_ptr<Exec> find_live(ExecId id) const;
+  // Live or ended.
+  Task<Result<std::optional<store::ExecRow>>> find(ExecId id);
+  Task<Result<std::vector<store::ExecRow>>> list(std::optional<ExecId> after, size_t limit);
+  // Bytes of an exec's output that are on disk.
+  Result<std::string> read_output(ExecId id, agent::Stream stream, uint64_t offset, size_t most);
+  size_t size() const { return live_.size(); }
+
+  // After a hello: what to welcome, having ended the execs that the agent does not know and cannot
+  // learn of.
+  Task<Result<agent::Welcome>> welcome(agent::Hello hello);
+  // Sends the start frames that no agent has confirmed; starting is idempotent.
+  void send_unconfirmed(isolate::AgentLink& link) const;
+  // Carries out one frame. An error means that the agent broke the protocol or the disk failed.
+  Task<Result<void>> handle(agent::Frame frame, isolate::AgentLink& link);
+
+  Task<void> end_all(Verdict verdict, std::string failure);
+
+ private:
+  struct Entry {
+    std::shared_ptr<Exec> exec;
+    std::string start_frame;  // empty once confirmed
+  };
+
+  Result<Exec::Stream> open_stream(ExecId id, store::OutputStream stream);
+  Task<Result<void>> finish(std::shared_ptr<Exec> exec, store::ExecRow row);
+  Task<Result<bool>> has_ended_at(agent::ExecOffsets produced);
+  Task<Result<void>> handle_exit(agent::Frame frame, isolate::AgentLink& link);
+  Task<Result<void>> handle_start_failed(agent::Frame frame, isolate::AgentLink& link);
+  Result<void> handle_output(const agent::Frame& frame, isolate::AgentLink& link);
+  Entry* entry_of(uint32_t number);
+
+  Services& services_;
+  SandboxId sandbox_;
+  store::TenantId tenant_;
+  std::map<uint32_t, Entry> live_;
+};
+
+}  // namespace atl::sandbox

@@ -1,0 +1,191 @@
+#include "sandbox/sandbox.h"
+
+#include <signal.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/log.h"
+
+namespace atl::sandbox {
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::seconds kGreetingTime{10};
+constexpr std::chrono::milliseconds kReconnectPause{20};
+constexpr int kMaxSilentStreams = 20;  // in a row, each broken before its hello
+constexpr int kMaxViolations = 5;      // of the protocol, in its whole life
+
+std::string_view state_name(State state) {
+  switch (state) {
+    case State::kCreating:
+      return "creating";
+    case State::kRunning:
+      return "running";
+    case State::kFailed:
+      return "failed";
+    case State::kDeleting:
+      return "deleting";
+  }
+  return "failed";
+}
+
+namespace {
+
+std::optional<SteadyTime> deadline_of(const store::SandboxRow& row, const Clock& clock) {
+  if (row.ttl_ms == 0) return std::nullopt;
+  // Wall time only decides how much was left when atolld (re)started; from there on the timer is
+  // steady.
+  int64_t age_ms = to_milliseconds(clock.wall_now()) - row.created_at_ms;
+  auto left_ms = static_cast<int64_t>(row.ttl_ms) - std::max<int64_t>(age_ms, 0);
+  return clock.steady_now() + std::chrono::milliseconds(std::max<int64_t>(left_ms, 0));
+}
+
+}  // namespace
+
+Sandbox::Sandbox(Services& services, store::SandboxRow row, Limits limits, Reservation reservation)
+    : services_(services),
+      row_(std::move(row)),
+      limits_(limits),
+      reservation_(std::move(reservation)),
+      deadline_(deadline_of(row_, services.clock)),
+      execs_(services, row_.id, row_.tenant),
+      changed_(services.executor) {
+  if (row_.state == "failed") state_ = State::kFailed;
+}
+
+void Sandbox::begin_talk() {
+  // detached: the talk owns a share of the sandbox and ends with its state
+  asio::co_spawn(services_.executor, talk(shared_from_this()), asio::detached);
+}
+
+Task<Result<void>> Sandbox::attach() {
+  begin_talk();
+  auto give_up = std::chrono::steady_clock::now() + kGreetingTime;
+  while (!greeted_ && talks()) {
+    bool notified = co_await changed_.wait_until(give_up);
+    if (!notified && !greeted_) co_return Error(Code::kTimeout, "the agent did not greet in time");
+  }
+  if (greeted_) co_return Result<void>();
+  co_return Error(Code::kUnavailable, "the agent is gone: " + row_.failure);
+}
+
+Task<void> Sandbox::talk(std::shared_ptr<Sandbox> self) {
+  int silent = 0;
+  int violations = 0;
+  while (self->talks()) {
+    self->greeted_ = false;
+    auto ended = co_await self->talk_once();
+    if (!self->talks()) co_return;
+    ATOLL_CHECK(!ended.ok());
+    silent = self->greeted_ ? 0 : silent + 1;
+    violations += ended.error().code() == Code::kCorrupt ? 1 : 0;
+    bool gone = ended.error().code() == Code::kNotFound;
+    if (gone || silent > kMaxSilentStreams || violations > kMaxViolations) {
+      co_await self->fail(ended.error().message());
+      co_return;
+    }
+    log_info("agent stream broke, connecting again",
+             {{"sandbox", self->id().view()}, ended.error()});
+    asio::steady_timer pause(self->services_.executor, kReconnectPause);
+    auto token = asio::as_tuple(asio::use_awaitable);
+    co_await pause.async_wait(token);
+  }
+}
+
+Task<Result<void>> Sandbox::talk_once() {
+  ATOLL_CO_TRY(isolate::AgentSocket socket, co_await services_.driver.connect_agent(id()));
+  auto link = std::make_shared<isolate::AgentLink>(std::move(socket));
+  link_ = link;
+  auto greeted = co_await greet(*link);
+  while (greeted && talks()) {
+    auto frame = co_await link->read();
+    if (!frame) {
+      greeted = std::move(frame).error();
+      break;
+    }
+    greeted = co_await execs_.handle(*frame, *link);
+  }
+  link->close();
+  if (link_ == link) link_.reset();
+  if (greeted) co_return Error(Code::kCancelled, "the sandbox ended");
+  co_return greeted;
+}
+
+Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
+  ATOLL_CO_TRY(agent::Frame frame, co_await link.read());
+  if (frame.type != agent::FrameType::kHello)
+    co_return Error(Code::kCorrupt, "the agent did not begin with a hello");
+  ATOLL_CO_TRY(agent::Hello hello, agent::decode_hello(frame.payload));
+  if (hello.version != agent::kProtocolVersion)
+    co_return Error(Code::kCorrupt, "the agent speaks another version");
+  if (hello.nonce != row_.nonce) co_return Error(Code::kCorrupt, "the agent has another nonce");
+  ATOLL_CO_TRY(agent::Welcome welcome, co_await execs_.welcome(hello));
+  link.send(agent::encode(welcome));
+  execs_.send_unconfirmed(link);
+  greeted_ = true;
+  changed_.notify_all();
+  co_return Result<void>();
+}
+
+Task<void> Sandbox::fail(std::string failure) {
+  log_warning("sandbox failed", {{"sandbox", id().view()}, {"failure", failure}});
+  state_ = State::kFailed;
+  row_.failure = failure;
+  row_.state = "failed";
+  auto store_state = [tenant = row_.tenant, id = row_.id, failure](store::Catalog& catalog) {
+    return catalog.sandboxes().set_state(tenant, id, "failed", failure);
+  };
+  auto stored = co_await services_.ledger.run(store_state);
+  if (!stored) log_error("state could not be stored", {{"sandbox", id().view()}, stored.error()});
+  co_await execs_.end_all(Verdict::kSandboxGone, failure);
+  changed_.notify_all();
+}
+
+Task<Result<std::shared_ptr<Exec>>> Sandbox::start_exec(ExecRequest request,
+                                                        std::string description) {
+  if (state_ != State::kRunning)
+    co_return Error(Code::kConflict,
+                    "the sandbox is " + std::string(state_name(state_)) + ", not running")
+        .with_reason("sandbox_not_running");
+  auto self = shared_from_this();
+  auto created = co_await execs_.create(std::move(request), std::move(description));
+  if (!created) co_return std::move(created).error();
+  std::shared_ptr<Exec> exec = *created;
+  if (state_ != State::kRunning) {
+    co_await execs_.end_all(Verdict::kSandboxGone, "the sandbox ended");
+  } else if (link_ && greeted_) {
+    // Also repeated after the next hello, should this stream break before the agent confirms.
+    execs_.send_unconfirmed(*link_);
+  }
+  co_return exec;
+}
+
+Result<void> Sandbox::signal_exec(ExecId id, int signal_number) {
+  if (!execs_.find_live(id))
+    return Error(Code::kConflict, "the exec is not running").with_reason("exec_not_running");
+  if (!link_ || !greeted_)
+    return Error(Code::kUnavailable, "the agent's stream is being taken up again")
+        .with_reason("agent_unavailable");
+  link_->send(agent::encode_signal(id.number(), static_cast<uint8_t>(signal_number)));
+  return {};
+}
+
+void Sandbox::set_isolate_removed() {
+  isolate_removed_ = true;
+  reservation_.release();
+}
+
+Task<void> Sandbox::begin_deletion() {
+  auto self = shared_from_this();
+  state_ = State::kDeleting;
+  row_.state = "deleting";
+  if (link_) link_->close();
+  changed_.notify_all();
+  co_await execs_.end_all(Verdict::kSandboxGone, "the sandbox was deleted");
+}
+
+}  // namespace atl::sandbox

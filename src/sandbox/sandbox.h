@@ -1,0 +1,80 @@
+// Sandbox: what a user created, from its row to its end, as one state machine:
+//
+//   creating ──▶ running ──▶ deleting ──▶ (gone)
+//                   │            ▲
+//                   └─▶ failed ──┘        its agent died or broke the protocol
+//
+// While running, one task holds the talk with the agent: connect, hello, welcome, frames; when the
+// stream breaks it connects again, and only when nobody answers any more is the sandbox failed.
+//
+// Lives on the io_context thread. Held by shared_ptr because its talk and suspended handlers may
+// outlive its entry in Sandboxes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "isolate/agent_link.h"
+#include "sandbox/admission.h"
+#include "sandbox/exec_table.h"
+#include "store/catalog.h"
+
+namespace atl::sandbox {
+
+enum class State : unsigned char { kCreating, kRunning, kFailed, kDeleting };
+
+std::string_view state_name(State state);
+
+class Sandbox : public std::enable_shared_from_this<Sandbox> {
+ public:
+  Sandbox(Services& services, store::SandboxRow row, Limits limits, Reservation reservation);
+
+  SandboxId id() const { return row_.id; }
+  store::TenantId tenant() const { return row_.tenant; }
+  const store::SandboxRow& row() const { return row_; }
+  const Limits& limits() const { return limits_; }
+  State state() const { return state_; }
+  // When its time is up; nothing if it has no ttl.
+  std::optional<SteadyTime> deadline() const { return deadline_; }
+
+  // Begins the talk with the agent, which goes on by itself.
+  void begin_talk();
+  // The same; returns when the first hello has been answered.
+  Task<Result<void>> attach();
+  void set_running() { state_ = State::kRunning; }
+
+  Task<Result<std::shared_ptr<Exec>>> start_exec(ExecRequest request, std::string description);
+  Result<void> signal_exec(ExecId id, int signal_number);
+  ExecTable& execs() { return execs_; }
+
+  // Ends the talk and every exec, for good. The isolate is removed by the caller.
+  Task<void> begin_deletion();
+
+  bool isolate_removed() const { return isolate_removed_; }
+  // What was promised to it is given back.
+  void set_isolate_removed();
+
+ private:
+  static Task<void> talk(std::shared_ptr<Sandbox> self);
+  Task<Result<void>> talk_once();
+  Task<Result<void>> greet(isolate::AgentLink& link);
+  Task<void> fail(std::string failure);
+  bool talks() const { return state_ == State::kCreating || state_ == State::kRunning; }
+
+  Services& services_;
+  store::SandboxRow row_;
+  Limits limits_;
+  Reservation reservation_;
+  State state_ = State::kCreating;
+  std::optional<SteadyTime> deadline_;
+  ExecTable execs_;
+  std::shared_ptr<isolate::AgentLink>
+      link_;  // the current stream, if one is up; shared with its reader
+  bool greeted_ = false;
+  bool isolate_removed_ = false;
+  Event changed_;
+};
+
+}  // namespace atl::sandbox

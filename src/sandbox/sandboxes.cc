@@ -1,0 +1,202 @@
+#include "sandbox/sandboxes.h"
+
+#include <set>
+
+#include "base/log.h"
+
+namespace atl::sandbox {
+
+namespace {
+
+using Microseconds = std::chrono::microseconds;
+
+Microseconds since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration_cast<Microseconds>(std::chrono::steady_clock::now() - start);
+}
+
+Limits limits_of(const store::SandboxRow& row) {
+  return {{row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes}, row.output_bytes};
+}
+
+}  // namespace
+
+Sandboxes::Sandboxes(Services services, Admission& admission, store::Templates& templates)
+    : services_(services), admission_(admission), templates_(templates) {}
+
+Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
+                                              const CreateSandbox& request) const {
+  ATOLL_TRY(auto found, templates_.find_template(request.template_name));
+  if (!found)
+    return Error(Code::kNotFound, "there is no template " + request.template_name)
+        .with_reason("template_not_found")
+        .with_field("template");
+  const auto& defaults = found->manifest.defaults;
+  store::SandboxRow row{.id = SandboxId::draw(), .tenant = tenant, .image = found->image};
+  row.state = "creating";
+  row.template_name = request.template_name;
+  row.cpu_millis = request.cpu_millis.value_or(defaults.cpu_millis);
+  row.memory_bytes = request.memory_bytes.value_or(defaults.memory_bytes);
+  row.pids = request.pids.value_or(defaults.pids);
+  row.disk_bytes = request.disk_bytes.value_or(defaults.disk_bytes);
+  row.output_bytes = request.output_bytes.value_or(defaults.output_bytes);
+  row.ttl_ms = request.ttl_ms.value_or(defaults.ttl_ms);
+  row.metadata = request.metadata;
+  row.environment = request.environment;
+  row.created_at_ms = to_milliseconds(services_.clock.wall_now());
+  row.generation = 1;
+  fill_random(row.nonce);
+  return row;
+}
+
+Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox request) {
+  auto begin = std::chrono::steady_clock::now();
+  ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request));
+  ATOLL_CO_TRY(Reservation reservation, admission_.reserve(limits_of(row)));
+  auto insert = [row](store::Catalog& catalog) { return catalog.sandboxes().insert(row); };
+  ATOLL_CO_TRY_VOID(co_await services_.ledger.run(insert));
+  auto sandbox = std::make_shared<Sandbox>(services_, row, limits_of(row), std::move(reservation));
+  all_.emplace(row.id, sandbox);
+  CreateTimings timings{};
+  timings.reserve = since(begin);
+  auto started = co_await start(sandbox, timings);
+  if (started) co_return Created{sandbox, timings};
+
+  log_warning("create failed", {{"sandbox", row.id.view()}, started.error()});
+  auto undone = co_await delete_now(sandbox);
+  if (!undone) log_warning("left for the sweep", {{"sandbox", row.id.view()}, undone.error()});
+  co_return std::move(started).error();
+}
+
+Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings) {
+  const store::SandboxRow& row = sandbox->row();
+  isolate::LaunchSpec spec{row.id, row.image, sandbox->limits().wall, row.nonce};
+  auto begin = std::chrono::steady_clock::now();
+  ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
+  timings.launch = since(begin);
+  begin = std::chrono::steady_clock::now();
+  ATOLL_CO_TRY_VOID(co_await sandbox->attach());
+  auto store_state = [tenant = row.tenant, id = row.id](store::Catalog& catalog) {
+    return catalog.sandboxes().set_state(tenant, id, "running", "");
+  };
+  ATOLL_CO_TRY_VOID(co_await services_.ledger.run(store_state));
+  if (sandbox->state() != State::kCreating)
+    co_return Error(Code::kUnavailable, "the sandbox ended while it was created")
+        .with_reason("isolate_failed");
+  sandbox->set_running();
+  timings.attach = since(begin);
+  co_return Result<void>();
+}
+
+std::shared_ptr<Sandbox> Sandboxes::find(store::TenantId tenant, SandboxId id) const {
+  auto found = all_.find(id);
+  if (found == all_.end() || found->second->tenant() != tenant) return nullptr;
+  return found->second;
+}
+
+Task<Result<void>> Sandboxes::remove(store::TenantId tenant, SandboxId id) {
+  std::shared_ptr<Sandbox> sandbox = find(tenant, id);
+  if (!sandbox) co_return Error(Code::kNotFound, "there is no such sandbox");
+  co_return co_await delete_now(sandbox);
+}
+
+// Each step can be repeated: a failure or a crash in between leaves a row in state `deleting`,
+// which the sweep and the next start take up.
+Task<Result<void>> Sandboxes::delete_now(std::shared_ptr<Sandbox> sandbox) {
+  SandboxId id = sandbox->id();
+  auto store_state = [tenant = sandbox->tenant(), id](store::Catalog& catalog) {
+    return catalog.sandboxes().set_state(tenant, id, "deleting", "");
+  };
+  auto stored = co_await services_.ledger.run(store_state);
+  if (!stored && stored.error().code() != Code::kNotFound) co_return std::move(stored).error();
+  co_await sandbox->begin_deletion();
+  ATOLL_CO_TRY_VOID(co_await free_isolate(sandbox));
+  ATOLL_CO_TRY_VOID(services_.outputs.remove_sandbox_logs(id));
+  auto delete_row = [tenant = sandbox->tenant(), id](store::Catalog& catalog) {
+    return catalog.sandboxes().remove(tenant, id);
+  };
+  // kNotFound: a second delete of the same sandbox came to its end first.
+  auto deleted = co_await services_.ledger.run(delete_row);
+  if (!deleted && deleted.error().code() != Code::kNotFound) co_return std::move(deleted).error();
+  all_.erase(id);
+  co_return Result<void>();
+}
+
+Task<Result<void>> Sandboxes::free_isolate(std::shared_ptr<Sandbox> sandbox) {
+  if (!sandbox->isolate_removed()) {
+    ATOLL_CO_TRY_VOID(co_await services_.driver.remove(sandbox->id()));
+    sandbox->set_isolate_removed();
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> Sandboxes::adopt() {
+  ATOLL_CO_TRY(std::vector<SandboxId> listed, co_await services_.driver.list());
+  auto read_rows = [](store::Catalog& catalog) { return catalog.sandboxes().all(); };
+  ATOLL_CO_TRY(std::vector<store::SandboxRow> rows, co_await services_.ledger.run(read_rows));
+  std::set<SandboxId> unowned(listed.begin(), listed.end());
+  for (const store::SandboxRow& row : rows) {
+    bool exists = unowned.erase(row.id) > 0;
+    ATOLL_CO_TRY_VOID(co_await adopt_row(row, exists));
+  }
+  for (SandboxId id : unowned) {
+    log_warning("removing an isolate that no row knows", {{"sandbox", id.view()}});
+    ATOLL_CO_TRY_VOID(co_await services_.driver.remove(id));
+  }
+  log_info("took up sandboxes", {{"sandboxes", all_.size()}, {"removed", unowned.size()}});
+  co_return Result<void>();
+}
+
+Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exists) {
+  Limits limits = limits_of(row);
+  auto sandbox =
+      std::make_shared<Sandbox>(services_, row, limits, admission_.count_existing(limits));
+  all_.emplace(row.id, sandbox);
+  if (!isolate_exists) sandbox->set_isolate_removed();
+  // `creating` was never acknowledged to anybody; `deleting` was, and must come to its end.
+  if (row.state == "creating" || row.state == "deleting") {
+    auto deleted = co_await delete_now(sandbox);
+    if (!deleted) log_warning("left for the sweep", {{"sandbox", row.id.view()}, deleted.error()});
+    co_return Result<void>();
+  }
+  auto read_execs = [id = row.id](store::Catalog& catalog) {
+    return catalog.execs().all_running(id);
+  };
+  ATOLL_CO_TRY(auto execs, co_await services_.ledger.run(read_execs));
+  for (const store::ExecRow& exec : execs)
+    ATOLL_CO_TRY_VOID(sandbox->execs().adopt(exec, limits.output_bytes));
+  if (row.state == "failed") co_return Result<void>();
+  sandbox->set_running();
+  sandbox->begin_talk();  // not awaited: one agent that does not answer must not delay the others
+  co_return Result<void>();
+}
+
+Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(
+    store::TenantId tenant, std::optional<store::SandboxCursor> after, size_t limit) {
+  auto read = [tenant, after, limit](store::Catalog& catalog) {
+    return catalog.sandboxes().list(tenant, after, limit);
+  };
+  co_return co_await services_.ledger.run(read);
+}
+
+Task<void> Sandboxes::sweep() {
+  std::vector<std::shared_ptr<Sandbox>> due;
+  SteadyTime now = services_.clock.steady_now();
+  for (const auto& [id, sandbox] : all_) {
+    bool expired =
+        sandbox->deadline() && *sandbox->deadline() <= now && sandbox->state() != State::kCreating;
+    bool unfreed = sandbox->state() == State::kFailed && !sandbox->isolate_removed();
+    if (expired || unfreed || sandbox->state() == State::kDeleting) due.push_back(sandbox);
+  }
+  for (std::shared_ptr<Sandbox> sandbox : due) {
+    bool only_free = sandbox->state() == State::kFailed && !sandbox->isolate_removed();
+    Result<void> done;
+    if (only_free) {
+      done = co_await free_isolate(sandbox);
+    } else {
+      done = co_await delete_now(sandbox);
+    }
+    if (!done) log_warning("sweep failed", {{"sandbox", sandbox->id().view()}, done.error()});
+  }
+}
+
+}  // namespace atl::sandbox
