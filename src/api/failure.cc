@@ -1,0 +1,131 @@
+#include "api/failure.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "base/log.h"
+
+namespace atl::api {
+
+namespace json = boost::json;
+
+namespace {
+
+struct Advice {
+  std::string_view reason;
+  int status;
+  std::string_view remedy;
+};
+
+// Every reason that the domain gives, with the status that overrides that of its code (0: none).
+constexpr Advice kAdvice[] = {
+    {"invalid_json", 400, "send one JSON object, UTF-8, at most 32 levels deep, no key twice"},
+    {"unknown_field", 400, "remove the field or correct its name"},
+    {"missing_field", 400, "add the field"},
+    {"invalid_field", 400, "correct the value of the field"},
+    {"invalid_id", 404, "use an id that the API gave out"},
+    {"template_not_found", 404,
+     "list templates with `atoll template ls`; add one with `atoll template add`"},
+    {"image_missing", 503, "add the template again with `atoll template add`"},
+    {"isolation_unavailable", 400, "ask for \"jail\", or run on a host that offers the isolation"},
+    {"sandbox_not_found", 404,
+     "list sandboxes with GET /v1/sandboxes; it may have reached its ttl"},
+    {"sandbox_not_running", 409, "look at its state and failure; create a new sandbox"},
+    {"exec_not_found", 404, "list execs with GET /v1/sandboxes/{id}/execs"},
+    {"exec_not_running", 409, "it has ended; read its verdict"},
+    {"too_many_execs", 429, "wait for running execs to end"},
+    {"no_capacity", 503, "delete sandboxes, ask for smaller limits, or try again later"},
+    {"host_full", 503, "delete sandboxes or try again later"},
+    {"disk_full", 507, "free space on the host"},
+    {"warden_unavailable", 503, "try again; the supervisor restarts the warden"},
+    {"agent_unavailable", 503, "try again"},
+    {"isolate_failed", 503, "try again; `atoll status` and the log of atoll-warden say more"},
+    {"not_ready", 503, "try again in a moment; atolld is taking up its sandboxes"},
+    {"body_too_large", 413, "send a smaller body"},
+    {"unauthenticated", 401,
+     "send `Authorization: Bearer <key>`; `atoll key show-local` prints it"},
+    {"not_found", 404, "check method and path against the documentation"},
+    {"method_not_allowed", 405, "use one of the methods in the Allow header"},
+    {"wrong_host", 421, "address the server as localhost or by a configured name"},
+    {"cross_site", 403, "call the API from a program, not from a page of another site"},
+    {"unsupported_media_type", 415, "send `Content-Type: application/json`"},
+};
+
+const Advice* advice_of(std::string_view reason) {
+  for (const Advice& advice : kAdvice)
+    if (advice.reason == reason) return &advice;
+  return nullptr;
+}
+
+int status_of(Code code) {
+  switch (code) {
+    case Code::kInvalid:
+      return 400;
+    case Code::kNotFound:
+      return 404;
+    case Code::kConflict:
+      return 409;
+    case Code::kDenied:
+      return 403;
+    case Code::kExhausted:
+    case Code::kUnavailable:
+    case Code::kTimeout:
+      return 503;
+    case Code::kUnsupported:
+      return 400;
+    case Code::kCorrupt:
+    case Code::kCancelled:
+    case Code::kSystem:
+      return 500;
+  }
+  return 500;
+}
+
+struct Answer {
+  int status;
+  std::string_view code, message, field, remedy;
+};
+
+http::Response to_response(const Answer& answer, std::string_view request_id) {
+  json::object error;
+  error["code"] = answer.code;
+  error["message"] = answer.message;
+  if (!answer.field.empty()) error["field"] = answer.field;
+  error["cause"] = answer.status < 500 ? "request" : "platform";
+  error["remedy"] = answer.remedy;
+  error["request_id"] = request_id;
+  http::Response response;
+  response.status = answer.status;
+  response.headers.add("Content-Type", "application/json");
+  response.headers.add("X-Request-Id", std::string(request_id));
+  if (answer.status == 503 || answer.status == 429) response.headers.add("Retry-After", "1");
+  if (answer.status == 401) response.headers.add("WWW-Authenticate", "Bearer");
+  json::object body;
+  body["error"] = std::move(error);
+  response.body = json::serialize(body) + "\n";
+  return response;
+}
+
+}  // namespace
+
+http::Response failure_response(const Error& error, std::string_view request_id) {
+  const Advice* advice = advice_of(error.reason());
+  int status = advice ? advice->status : status_of(error.code());
+  if (status >= 500) log_error("request failed", {{"request", request_id}, error});
+  bool internal = status == 500;
+  std::string_view code = error.reason().empty() ? code_name(error.code()) : error.reason();
+  return to_response(
+      {status, internal ? "internal" : code,
+       internal ? "the platform failed; the log has the request id" : error.message(),
+       error.field(), advice ? advice->remedy : "try again later"},
+      request_id);
+}
+
+http::Response refusal_response(int status, std::string_view code, std::string_view message,
+                                std::string_view request_id) {
+  const Advice* advice = advice_of(code);
+  return to_response({status, code, message, "", advice ? advice->remedy : "correct the request"},
+                     request_id);
+}
+
+}  // namespace atl::api

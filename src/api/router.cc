@@ -1,0 +1,180 @@
+#include "api/router.h"
+
+#include <algorithm>
+
+#include "api/failure.h"
+#include "base/ids.h"
+#include "base/log.h"
+
+namespace atl::api {
+
+namespace {
+
+constexpr size_t kRequestIdLength = 16;
+constexpr std::string_view kBearer = "Bearer ";
+
+std::vector<std::string_view> split(std::string_view path) {
+  std::vector<std::string_view> segments;
+  if (path.empty() || path[0] != '/') return segments;
+  path.remove_prefix(1);
+  while (true) {
+    size_t slash = path.find('/');
+    segments.push_back(path.substr(0, slash));
+    if (slash == path.npos) return segments;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+// The parameters of `path` under `pattern`, or nothing if it does not fit.
+std::optional<std::vector<std::string>> fit(std::string_view pattern, std::string_view path) {
+  auto wanted = split(pattern);
+  auto given = split(path);
+  if (wanted.size() != given.size()) return std::nullopt;
+  std::vector<std::string> parameters;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i].starts_with('{')) {
+      if (wanted[i] != given[i]) return std::nullopt;
+      continue;
+    }
+    auto decoded = http::percent_decode(given[i]);
+    if (!decoded || decoded->empty()) return std::nullopt;
+    parameters.push_back(std::move(*decoded));
+  }
+  return parameters;
+}
+
+std::string_view without_port(std::string_view host) {
+  if (host.starts_with('[')) {
+    size_t end = host.find(']');
+    return end == host.npos ? host : host.substr(0, end + 1);
+  }
+  return host.substr(0, host.find(':'));
+}
+
+bool is_loopback_name(std::string_view name) {
+  return name == "localhost" || name == "127.0.0.1" || name == "[::1]";
+}
+
+bool is_json(const http::Request& request) {
+  auto type = request.headers.find("Content-Type");
+  if (!type) return false;
+  std::string_view value = type->substr(0, type->find(';'));
+  while (value.ends_with(' ')) value.remove_suffix(1);
+  return value == "application/json";
+}
+
+Error refusal(Code code, std::string message, std::string_view reason) {
+  return Error(code, std::move(message)).with_reason(reason);
+}
+
+}  // namespace
+
+Router::Router(sandbox::Keys& keys, std::set<std::string, std::less<>> host_names)
+    : keys_(keys), host_names_(std::move(host_names)) {}
+
+void Router::add(Route route) { routes_.push_back(std::move(route)); }
+
+http::Response Router::refuse(int status, std::string_view reason) {
+  std::string request_id = random_text(kRequestIdLength);
+  std::string_view code = status == 500   ? "internal"
+                          : status == 503 ? "no_capacity"
+                          : status == 408 ? "request_timeout"
+                                          : "malformed_request";
+  return refusal_response(status, code, reason, request_id);
+}
+
+bool Router::is_known_host(std::string_view host) const {
+  std::string name(without_port(host));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  return is_loopback_name(name) || host_names_.contains(name);
+}
+
+// A page of another site may be able to reach loopback (also by rebinding its own name), but it
+// cannot choose the Host and Origin that its browser sends.
+Result<void> Router::check_origin(const http::Request& request) const {
+  auto host = request.headers.find("Host");
+  if (!host || !is_known_host(*host))
+    return refusal(Code::kInvalid, "this server does not answer to that host name", "wrong_host");
+  auto origin = request.headers.find("Origin");
+  if (!origin) return {};
+  size_t scheme = origin->find("://");
+  if (scheme == origin->npos || !is_known_host(origin->substr(scheme + 3)))
+    return refusal(Code::kDenied, "requests from pages of other sites are refused", "cross_site");
+  return {};
+}
+
+http::Task<Result<store::TenantId>> Router::authenticate(const http::Request& request) {
+  Error refused = refusal(Code::kDenied, "the key is missing or wrong", "unauthenticated");
+  auto value = request.headers.find("Authorization");
+  if (!value || request.headers.count("Authorization") != 1 || !value->starts_with(kBearer))
+    co_return refused;
+  ATOLL_CO_TRY(auto tenant, co_await keys_.tenant_of(value->substr(kBearer.size())));
+  if (!tenant) co_return refused;
+  co_return *tenant;
+}
+
+Router::Match Router::match(const http::Request& request) const {
+  Match match;
+  http::Method method = request.method == http::Method::kHead ? http::Method::kGet : request.method;
+  for (const Route& route : routes_) {
+    auto parameters = fit(route.pattern, request.path);
+    if (!parameters) continue;
+    if (route.method == method) {
+      match.route = &route;
+      match.parameters = std::move(*parameters);
+      return match;
+    }
+    match.allowed += (match.allowed.empty() ? "" : ", ") + std::string(method_name(route.method));
+  }
+  return match;
+}
+
+http::Task<void> Router::serve(http::Exchange& exchange) {
+  std::string request_id = random_text(kRequestIdLength);
+  bool answered = false;
+  auto response = co_await answer(exchange, request_id, answered);
+  if (answered) co_return;
+  if (!response) response = failure_response(response.error(), request_id);
+  Result<void> sent = co_await exchange.reply(std::move(*response));
+  if (!sent) log_debug("answer not delivered", {{"request", request_id}, sent.error()});
+}
+
+http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std::string& request_id,
+                                                  bool& answered) {
+  const http::Request& request = exchange.request();
+  ATOLL_CO_TRY_VOID(check_origin(request));
+  Match found = match(request);
+  // Without a key nobody learns which routes exist.
+  store::TenantId tenant = store::kLocalTenant;
+  if (!found.route || found.route->access == Route::Access::kKey) {
+    ATOLL_CO_TRY(tenant, co_await authenticate(request));
+  }
+  if (!found.route && found.allowed.empty())
+    co_return refusal(Code::kNotFound, "there is no such route", "not_found");
+  if (!found.route) {
+    http::Response response = refusal_response(405, "method_not_allowed",
+                                               "the route does not know this method", request_id);
+    response.headers.add("Allow", found.allowed);
+    co_return response;
+  }
+  if (!ready_ && found.route->access == Route::Access::kKey)
+    co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
+  auto body = co_await exchange.read_body(kMaxBodyBytes);
+  if (!body && body.error().code() == Code::kExhausted)
+    co_return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
+  if (!body) co_return std::move(body).error();
+  if (!body->empty() && !is_json(request))
+    co_return refusal(Code::kInvalid, "the body must be application/json",
+                      "unsupported_media_type");
+  Call call{exchange, tenant, std::move(found.parameters), std::move(*body), request_id};
+  ATOLL_CO_TRY(std::optional<http::Response> response, co_await found.route->action(call));
+  if (!response) {
+    answered = true;
+    co_return http::Response();
+  }
+  response->headers.add("X-Request-Id", request_id);
+  co_return std::move(*response);
+}
+
+}  // namespace atl::api

@@ -1,0 +1,74 @@
+// Router: what every request has in common. Host and Origin are checked, the key is turned into a
+// tenant, the route is found, the body is read within its limit, errors become answers of one
+// shape. A handler is parse, one call, reply.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "http/exchange.h"
+#include "http/server.h"
+#include "sandbox/keys.h"
+
+namespace atl::api {
+
+inline constexpr size_t kMaxBodyBytes = 1024 * 1024;
+
+struct Call {
+  http::Exchange& exchange;
+  store::TenantId tenant;
+  std::vector<std::string> parameters;  // the {…} of the route, decoded
+  std::string body;
+  std::string request_id;
+};
+
+// Gives the answer, or nothing if it has answered on the exchange itself (a stream).
+using Reply = Result<std::optional<http::Response>>;
+using RouteAction = std::function<http::Task<Reply>(Call&)>;
+
+struct Route {
+  http::Method method;
+  std::string pattern;  // "/v1/sandboxes/{id}"
+  RouteAction action;
+  enum class Access : unsigned char { kKey, kPublic } access = Access::kKey;
+};
+
+class Router {
+ public:
+  // `host_names`: names, besides loopback ones, under which the server may be addressed.
+  Router(sandbox::Keys& keys, std::set<std::string, std::less<>> host_names);
+
+  void add(Route route);
+  // Until then, routes that need a key answer 503.
+  void set_ready() { ready_ = true; }
+  bool ready() const { return ready_; }
+  http::Task<void> serve(http::Exchange& exchange);
+
+  // How the HTTP server answers what never reached serve().
+  static http::Response refuse(int status, std::string_view reason);
+
+ private:
+  struct Match {
+    const Route* route = nullptr;
+    std::vector<std::string> parameters;
+    std::string allowed;  // methods that the path knows
+  };
+
+  http::Task<Result<http::Response>> answer(http::Exchange& exchange, std::string& request_id,
+                                            bool& answered);
+  Result<void> check_origin(const http::Request& request) const;
+  bool is_known_host(std::string_view host) const;
+  http::Task<Result<store::TenantId>> authenticate(const http::Request& request);
+  Match match(const http::Request& request) const;
+
+  sandbox::Keys& keys_;
+  std::set<std::string, std::less<>> host_names_;
+  std::vector<Route> routes_;
+  bool ready_ = false;
+};
+
+}  // namespace atl::api

@@ -1,0 +1,75 @@
+// TestServer: the whole request path, from bytes on loopback to a fake driver, in a thread of its
+// own. For tests of api/ and the fuzzing of the request path.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "api/health.h"
+#include "api/v1/execs.h"
+#include "api/v1/sandboxes.h"
+#include "http/client.h"
+#include "http/server.h"
+#include "sandbox/test_bed.h"
+
+namespace atl::api {
+
+class TestServer {
+ public:
+  explicit TestServer(http::Limits limits = {}) {
+    key = bed.draw_key();
+    add_health_routes(router);
+    v1::add_sandbox_routes(router, bed.sandboxes());
+    v1::add_exec_routes(router, bed.sandboxes());
+    router.set_ready();
+    auto serve = [this](http::Exchange& exchange) { return router.serve(exchange); };
+    auto listening = http::Server::listen(bed.context(), "127.0.0.1", 0,
+                                          http::Rules{limits, serve, Router::refuse});
+    ATOLL_CHECK(listening.ok());
+    server_ = std::move(*listening);
+    port = server_->port();
+    // detached: owned by this server, whose destructor waits for it
+    boost::asio::co_spawn(bed.context(), run_server(), boost::asio::detached);
+    thread_ = std::thread([this] {
+      while (!done_) bed.step();
+    });
+  }
+  ~TestServer() {
+    boost::asio::post(bed.context(), [this] { server_->stop(); });
+    thread_.join();
+    server_.reset();
+  }
+
+  http::Response send(http::Method method, const std::string& target, std::string body = "") {
+    http::Headers headers{{"Authorization", "Bearer " + key}};
+    if (!body.empty()) headers.add("Content-Type", "application/json");
+    return send_as(method, target, headers, std::move(body));
+  }
+  http::Response send_as(http::Method method, const std::string& target,
+                         const http::Headers& headers, std::string body = "") {
+    if (!client_) client_ = http::Client::create("127.0.0.1", port, std::chrono::seconds(20));
+    auto response = client_->send(method, target, headers, std::move(body));
+    ATOLL_CHECK(response.ok());
+    return std::move(*response);
+  }
+
+  sandbox::TestBed bed;
+  std::string key;
+  Router router{bed.keys(), {}};
+  unsigned short port = 0;
+
+ private:
+  http::Task<void> run_server() {
+    co_await server_->run();
+    done_ = true;
+  }
+
+  std::unique_ptr<http::Server> server_;
+  std::unique_ptr<http::Client> client_;
+  std::atomic<bool> done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace atl::api

@@ -1,0 +1,103 @@
+#include "api/v1/exec_json.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "api/base64.h"
+#include "api/json_reply.h"
+#include "api/v1/execs.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+
+namespace atl::api::v1 {
+
+namespace json = boost::json;
+
+namespace {
+
+json::object usage_json(const store::ExecRow& row) {
+  json::object usage;
+  usage["wall_ms"] = to_ms(row.wall_us);
+  usage["user_ms"] = to_ms(row.user_us);
+  usage["system_ms"] = to_ms(row.system_us);
+  usage["peak_memory_bytes"] = row.peak_memory_bytes;
+  return usage;
+}
+
+json::object timings_json(const store::ExecRow& row) {
+  json::object timings;
+  timings["start_ms"] = to_ms(row.start_us);
+  timings["run_ms"] = to_ms(row.wall_us);
+  timings["drain_ms"] = to_ms(row.drain_us);
+  return timings;
+}
+
+Result<void> add_stream(json::object& object, const store::ExecRow& row, sandbox::Sandbox& sandbox,
+                        agent::Stream stream) {
+  ATOLL_TRY(std::string bytes, sandbox.execs().read_output(row.id, stream, 0, kMaxInlineBytes));
+  std::string name = stream == agent::Stream::kStdout ? "stdout" : "stderr";
+  // A character that the inline limit cuts in two must not turn all of it into base 64.
+  if (bytes.size() == kMaxInlineBytes) {
+    size_t tail = bytes.size();
+    while (tail > bytes.size() - 4 && (static_cast<unsigned char>(bytes[tail - 1]) & 0xc0) == 0x80)
+      --tail;
+    if (tail > 0 && utf8_sequence_length(std::string_view(bytes).substr(tail - 1)) == 0)
+      bytes.resize(tail - 1);
+  }
+  if (is_utf8(bytes)) {
+    object[name] = std::move(bytes);
+  } else {
+    object[name + "_base64"] = to_base64(bytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string describe(const sandbox::ExecRequest& request) {
+  json::object object;
+  json::array command;
+  for (const std::string& argument : request.arguments) command.emplace_back(argument);
+  object["cmd"] = std::move(command);
+  object["cwd"] = request.directory;
+  object["user"] = request.user == agent::User::kRoot ? "root" : "user";
+  object["timeout_ms"] = request.timeout_ms;
+  return json::serialize(object);
+}
+
+json::object exec_summary_json(const store::ExecRow& row) {
+  json::object object;
+  object["id"] = row.id.string();
+  object["state"] = row.state;
+  json::error_code error;
+  object["request"] = json::parse(row.request, error);
+  object["pid"] = nullptr;
+  if (row.pid != 0) object["pid"] = row.pid;
+  object["created_at"] = to_rfc3339(WallTime{std::chrono::milliseconds(row.created_at_ms)});
+  bool ended = row.state == "ended";
+  object["verdict"] = nullptr;
+  if (ended) object["verdict"] = row.verdict;
+  object["exit_code"] = nullptr;
+  if (row.exit_code) object["exit_code"] = *row.exit_code;
+  object["signal"] = nullptr;
+  if (row.signal) object["signal"] = *row.signal;
+  if (!row.failure.empty()) object["failure"] = row.failure;
+  if (!ended) return object;
+  object["stdout_bytes"] = row.stdout_bytes;
+  object["stderr_bytes"] = row.stderr_bytes;
+  object["stdout_cut"] = row.stdout_cut;
+  object["stderr_cut"] = row.stderr_cut;
+  object["usage"] = usage_json(row);
+  object["timings"] = timings_json(row);
+  return object;
+}
+
+Result<json::object> exec_json(const store::ExecRow& row, sandbox::Sandbox& sandbox) {
+  json::object object = exec_summary_json(row);
+  ATOLL_TRY_VOID(add_stream(object, row, sandbox, agent::Stream::kStdout));
+  ATOLL_TRY_VOID(add_stream(object, row, sandbox, agent::Stream::kStderr));
+  return object;
+}
+
+}  // namespace atl::api::v1

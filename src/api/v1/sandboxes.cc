@@ -1,0 +1,176 @@
+#include "api/v1/sandboxes.h"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "api/json_reader.h"
+#include "api/json_reply.h"
+#include "base/clock.h"
+#include "sandbox/environment.h"
+
+namespace atl::api::v1 {
+
+namespace json = boost::json;
+using sandbox::CreateSandbox;
+using sandbox::Sandbox;
+using sandbox::Sandboxes;
+
+namespace {
+
+constexpr size_t kMaxPairs = 64;
+constexpr size_t kMaxPairBytes = 8 * 1024;
+
+std::string to_json_text(const TextPairs& pairs) {
+  json::object object;
+  for (const auto& [name, value] : pairs) object[name] = value;
+  return json::serialize(object);
+}
+
+void parse_limits(const json::object& object, CreateSandbox& request, ObjectReader& outer) {
+  ObjectReader reader(object, "limits.");
+  request.cpu_millis =
+      reader.optional_thousandths("cpu", isolate::kMinCpuMillis, isolate::kMaxCpuMillis);
+  request.memory_bytes =
+      reader.optional_integer("memory_bytes", isolate::kMinMemoryBytes, isolate::kMaxMemoryBytes);
+  auto pids = reader.optional_integer("pids", isolate::kMinPids, isolate::kMaxPids);
+  if (pids) request.pids = static_cast<uint32_t>(*pids);
+  request.disk_bytes =
+      reader.optional_integer("disk_bytes", isolate::kMinDiskBytes, isolate::kMaxDiskBytes);
+  request.output_bytes = reader.optional_integer("output_bytes", 0, sandbox::kMaxOutputLimitBytes);
+  auto finished = reader.finish();
+  if (!finished) outer.adopt(std::move(finished).error());
+}
+
+Result<CreateSandbox> parse_create(std::string_view body) {
+  ATOLL_TRY(json::object object, parse_object(body));
+  ObjectReader reader(object);
+  CreateSandbox request;
+  request.template_name = reader.text("template", 128);
+  auto isolation = reader.optional_text("isolation", 32);
+  if (isolation && *isolation != "jail")
+    reader.refuse("isolation", "asks for a wall that this host does not offer",
+                  "isolation_unavailable");
+  if (const json::object* limits = reader.optional_object("limits"))
+    parse_limits(*limits, request, reader);
+  request.ttl_ms = reader.optional_integer("ttl_ms", 1, sandbox::kMaxTtlMs);
+  request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
+  TextPairs variables = reader.text_pairs("env", kMaxPairs, kMaxPairBytes);
+  for (const auto& [name, value] : variables)
+    if (!sandbox::is_variable_name(name))
+      reader.refuse("env", "has a name that no variable can have");
+  request.environment = to_json_text(variables);
+  ATOLL_TRY_VOID(reader.finish());
+  return request;
+}
+
+json::object to_json(const store::SandboxRow& row) {
+  json::object limits;
+  limits["cpu"] = row.cpu_millis / 1000.0;
+  limits["memory_bytes"] = row.memory_bytes;
+  limits["pids"] = row.pids;
+  limits["disk_bytes"] = row.disk_bytes;
+  limits["output_bytes"] = row.output_bytes;
+  json::object object;
+  object["id"] = row.id.view();
+  object["state"] = row.state;
+  object["template"] = row.template_name;
+  object["isolation"] = "jail";
+  object["limits"] = std::move(limits);
+  WallTime created{std::chrono::milliseconds(row.created_at_ms)};
+  if (row.ttl_ms > 0) {
+    object["ttl_ms"] = row.ttl_ms;
+    object["ends_at"] = to_rfc3339(created + std::chrono::milliseconds(row.ttl_ms));
+  } else {
+    object["ttl_ms"] = nullptr;
+    object["ends_at"] = nullptr;
+  }
+  json::error_code error;
+  object["metadata"] = json::parse(row.metadata, error);
+  object["generation"] = row.generation;
+  object["created_at"] = to_rfc3339(created);
+  if (!row.failure.empty()) object["failure"] = row.failure;
+  return object;
+}
+
+store::SandboxRow current_row(const Sandbox& sandbox) {
+  store::SandboxRow row = sandbox.row();
+  row.state = sandbox::state_name(sandbox.state());
+  return row;
+}
+
+http::Task<Reply> create(Call& call, Sandboxes& sandboxes) {
+  ATOLL_CO_TRY(CreateSandbox request, parse_create(call.body));
+  ATOLL_CO_TRY(sandbox::Created created, co_await sandboxes.create(call.tenant, request));
+  json::object object = to_json(current_row(*created.sandbox));
+  const sandbox::CreateTimings& timings = created.timings;
+  json::object times;
+  times["reserve_ms"] = to_ms(static_cast<uint64_t>(timings.reserve.count()));
+  times["launch_ms"] = to_ms(static_cast<uint64_t>(timings.launch.count()));
+  times["attach_ms"] = to_ms(static_cast<uint64_t>(timings.attach.count()));
+  object["timings"] = std::move(times);
+  http::Response response = json_reply(201, object);
+  response.headers.add("Location", "/v1/sandboxes/" + created.sandbox->id().string());
+  co_return std::optional(std::move(response));
+}
+
+http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
+  co_return std::optional(json_reply(200, to_json(current_row(*sandbox))));
+}
+
+http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
+  const std::string& query = call.exchange.request().query;
+  auto limit = page_limit(query);
+  if (!limit)
+    co_return Error(Code::kInvalid, "limit must be a whole number from 1 to 1000")
+        .with_reason("invalid_field")
+        .with_field("limit");
+  std::optional<store::SandboxCursor> after;
+  if (auto cursor = http::query_parameter(query, "cursor")) {
+    after = store::SandboxCursor::parse(*cursor);
+    if (!after)
+      co_return Error(Code::kInvalid, "cursor is not one that this API gave out")
+          .with_reason("invalid_field")
+          .with_field("cursor");
+  }
+  ATOLL_CO_TRY(auto rows, co_await sandboxes.list(call.tenant, after, *limit));
+  json::array items;
+  for (const store::SandboxRow& row : rows) items.push_back(to_json(row));
+  json::object object;
+  object["sandboxes"] = std::move(items);
+  object["next_cursor"] = nullptr;
+  if (rows.size() == *limit) object["next_cursor"] = store::SandboxCursor::of(rows.back()).string();
+  co_return std::optional(json_reply(200, object));
+}
+
+http::Task<Reply> remove(Call& call, Sandboxes& sandboxes) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
+  ATOLL_CO_TRY_VOID(co_await sandboxes.remove(call.tenant, sandbox->id()));
+  http::Response response;
+  response.status = 204;
+  co_return std::optional(std::move(response));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Sandbox>> named_sandbox(const Call& call, Sandboxes& sandboxes) {
+  auto id = SandboxId::parse(call.parameters.at(0));
+  auto sandbox = id ? sandboxes.find(call.tenant, *id) : nullptr;
+  // The same answer for a malformed id, a missing sandbox and another tenant's.
+  if (!sandbox)
+    return Error(Code::kNotFound, "there is no such sandbox").with_reason("sandbox_not_found");
+  return sandbox;
+}
+
+void add_sandbox_routes(Router& router, Sandboxes& sandboxes) {
+  using http::Method;
+  auto bind = [&sandboxes](auto action) {
+    return [&sandboxes, action](Call& call) { return action(call, sandboxes); };
+  };
+  router.add({Method::kPost, "/v1/sandboxes", bind(create)});
+  router.add({Method::kGet, "/v1/sandboxes", bind(list)});
+  router.add({Method::kGet, "/v1/sandboxes/{id}", bind(show)});
+  router.add({Method::kDelete, "/v1/sandboxes/{id}", bind(remove)});
+}
+
+}  // namespace atl::api::v1
