@@ -1,0 +1,138 @@
+#include "daemon/daemon.h"
+
+#include <signal.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "api/health.h"
+#include "api/v1/execs.h"
+#include "api/v1/sandboxes.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "isolate/jail_driver.h"
+#include "linux/lock_file.h"
+#include "store/key_file.h"
+
+namespace atl::daemon {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::chrono::milliseconds kSweepPause{500};
+constexpr std::chrono::milliseconds kAdoptPause{50};
+constexpr uint64_t kFreeSpaceFloorBytes = 1ull << 30;
+// Limits are ceilings that few sandboxes reach, so more may be promised than is there.
+constexpr uint64_t kMemoryOvercommit = 4;
+
+sandbox::Budget make_budget(const Options& options) {
+  auto physical = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                  static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  uint64_t memory = options.memory_budget_bytes;
+  uint64_t disk = options.disk_budget_bytes;
+  return {.sandboxes = options.max_sandboxes,
+          .memory_bytes = memory ? memory : physical * kMemoryOvercommit,
+          .disk_bytes = disk ? disk : UINT64_MAX / 2,
+          .free_space_floor_bytes = kFreeSpaceFloorBytes,
+          .state_directory = options.state_directory};
+}
+
+Task<void> pause_for(std::chrono::milliseconds time) {
+  auto executor = co_await asio::this_coro::executor;
+  asio::steady_timer timer(executor, time);
+  auto token = asio::as_tuple(asio::use_awaitable);
+  co_await timer.async_wait(token);
+}
+
+// Until the warden answers there is nothing to serve; the supervisor is starting it.
+Task<void> take_up(sandbox::Sandboxes& sandboxes, api::Router& router) {
+  while (true) {
+    auto adopted = co_await sandboxes.adopt();
+    if (adopted) break;
+    log_info("waiting for the warden", {adopted.error()});
+    co_await pause_for(kAdoptPause);
+  }
+  router.set_ready();
+  log_info("ready");
+  while (true) {
+    co_await pause_for(kSweepPause);
+    co_await sandboxes.sweep();
+  }
+}
+
+Task<void> stop_on_signal(http::Server& server) {
+  auto executor = co_await asio::this_coro::executor;
+  asio::signal_set signals(executor, SIGTERM, SIGINT);
+  auto token = asio::as_tuple(asio::use_awaitable);
+  co_await signals.async_wait(token);
+  log_info("stopping");
+  server.stop();
+}
+
+Task<void> serve(http::Server& server, asio::io_context& context) {
+  co_await server.run();
+  context.stop();
+}
+
+Result<void> publish_address(const Options& options, unsigned short port) {
+  std::string host = options.listen_address.find(':') == std::string::npos
+                         ? options.listen_address
+                         : "[" + options.listen_address + "]";
+  std::string address = host + ":" + std::to_string(port);
+  log_info("listening", {{"address", address}});
+  return replace_file(options.run_directory + "/daemon/address", address + "\n", 0644);
+}
+
+}  // namespace
+
+Result<void> run_daemon(const Options& options) {
+  ATOLL_TRY(auto lock, linux::LockFile::acquire(options.run_directory + "/daemon/atolld.lock"));
+  std::string own_directory = options.state_directory + "/daemon";
+  ATOLL_TRY(auto catalog, store::Catalog::open(own_directory + "/atoll.db"));
+  ATOLL_TRY(std::string key, store::ensure_local_key(*catalog, own_directory + "/local.key"));
+  ATOLL_TRY_VOID(make_directory(own_directory + "/outputs", 0700));
+  ATOLL_TRY(auto outputs,
+            store::OutputLogs::open(own_directory + "/outputs", options.log_budget_bytes));
+  ATOLL_TRY(auto templates, store::Templates::open(options.state_directory + "/templates"));
+
+  // Suspended coroutines are destroyed with the io_context and still hold reservations and logs:
+  // what they hold is declared before it, what holds sockets and timers of it after it.
+  SystemClock clock;
+  sandbox::Admission admission(make_budget(options));
+  sandbox::Ledger ledger(std::move(catalog));
+  asio::io_context context(1);
+  isolate::JailDriver driver(context.get_executor(), options.run_directory);
+  sandbox::Keys keys(ledger);
+  sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs};
+  sandbox::Sandboxes sandboxes(services, admission, templates);
+
+  api::Router router(keys, options.host_names);
+  api::add_health_routes(router);
+  api::v1::add_sandbox_routes(router, sandboxes);
+  api::v1::add_exec_routes(router, sandboxes);
+  auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
+  http::Rules rules{http::Limits{}, handler, api::Router::refuse};
+  ATOLL_TRY(auto server,
+            http::Server::listen(context, options.listen_address, options.listen_port, rules));
+  ATOLL_TRY_VOID(publish_address(options, server->port()));
+
+  // detached: these three are the daemon's own life and end with context.stop()
+  asio::co_spawn(context, serve(*server, context), asio::detached);
+  asio::co_spawn(context, stop_on_signal(*server), asio::detached);
+  asio::co_spawn(context, take_up(sandboxes, router), asio::detached);
+  context.run();
+  ledger.finish();
+  log_info("stopped");
+  return {};
+}
+
+}  // namespace atl::daemon

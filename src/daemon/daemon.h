@@ -1,0 +1,15 @@
+// The objects of atolld, built and wired in the order in which they need each other, and its life:
+// listen, take up what exists, serve until told to stop.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "daemon/options.h"
+
+namespace atl::daemon {
+
+// Runs until SIGTERM or SIGINT. Sandboxes and their execs go on without it.
+Result<void> run_daemon(const Options& options);
+
+}  // namespace atl::daemon

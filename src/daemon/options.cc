@@ -1,0 +1,97 @@
+#include "daemon/options.h"
+
+#include <charconv>
+#include <functional>
+#include <map>
+
+#include <boost/asio/ip/address.hpp>
+
+namespace atl::daemon {
+
+namespace {
+
+Error invalid(std::string message) { return Error(Code::kInvalid, std::move(message)); }
+
+Result<uint64_t> parse_number(const std::string& name, const std::string& text) {
+  uint64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    return invalid(name + ": '" + text + "' is not a whole number");
+  return number;
+}
+
+Result<void> parse_listen(const std::string& text, Options& options) {
+  size_t colon = text.rfind(':');
+  if (colon == text.npos) return invalid("--listen: '" + text + "' is not ADDRESS:PORT");
+  std::string address = text.substr(0, colon);
+  if (address.starts_with('[') && address.ends_with(']'))
+    address = address.substr(1, address.size() - 2);
+  ATOLL_TRY(uint64_t port, parse_number("--listen", text.substr(colon + 1)));
+  boost::system::error_code error;
+  boost::asio::ip::make_address(address, error);
+  if (error || port > 65535) return invalid("--listen: '" + text + "' is not ADDRESS:PORT");
+  options.listen_address = address;
+  options.listen_port = static_cast<unsigned short>(port);
+  return {};
+}
+
+using Setter = std::function<Result<void>(const std::string& value)>;
+
+Setter into_text(std::string& slot) {
+  return [&slot](const std::string& value) -> Result<void> {
+    slot = value;
+    return {};
+  };
+}
+
+Setter into_number(const char* name, uint64_t& slot) {
+  return [&slot, name](const std::string& value) -> Result<void> {
+    ATOLL_TRY(slot, parse_number(name, value));
+    return {};
+  };
+}
+
+Result<void> check(const Options& options) {
+  if (options.state_directory.empty()) return invalid("--state-dir is required");
+  if (options.run_directory.empty()) return invalid("--run-dir is required");
+  boost::system::error_code error;
+  auto address = boost::asio::ip::make_address(options.listen_address, error);
+  if (!address.is_loopback() && !options.allow_remote)
+    return invalid("refusing to listen on " + options.listen_address +
+                   ", which other machines can reach; add --allow-remote if that is wanted");
+  return {};
+}
+
+}  // namespace
+
+Result<Options> parse_options(const std::vector<std::string>& arguments) {
+  Options options;
+  const std::map<std::string, Setter> setters = {
+      {"--state-dir", into_text(options.state_directory)},
+      {"--run-dir", into_text(options.run_directory)},
+      {"--listen", [&](const std::string& value) { return parse_listen(value, options); }},
+      {"--host-name",
+       [&](const std::string& value) -> Result<void> {
+         options.host_names.insert(value);
+         return {};
+       }},
+      {"--max-sandboxes", into_number("--max-sandboxes", options.max_sandboxes)},
+      {"--memory-budget", into_number("--memory-budget", options.memory_budget_bytes)},
+      {"--disk-budget", into_number("--disk-budget", options.disk_budget_bytes)},
+      {"--log-budget", into_number("--log-budget", options.log_budget_bytes)},
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--allow-remote") {
+      options.allow_remote = true;
+      continue;
+    }
+    auto setter = setters.find(arguments[i]);
+    if (setter == setters.end()) return invalid("unknown option '" + arguments[i] + "'");
+    if (i + 1 == arguments.size()) return invalid(arguments[i] + " needs a value");
+    ATOLL_TRY_VOID(setter->second(arguments[++i]));
+  }
+  ATOLL_TRY_VOID(check(options));
+  return options;
+}
+
+}  // namespace atl::daemon

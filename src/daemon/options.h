@@ -1,0 +1,30 @@
+// The command line of atolld, written by the supervisor.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace atl::daemon {
+
+struct Options {
+  std::string state_directory;
+  std::string run_directory;
+  std::string listen_address = "127.0.0.1";
+  unsigned short listen_port = 4700;
+  bool allow_remote = false;
+  std::set<std::string, std::less<>> host_names;
+  // The budget of the host; 0 is replaced by a default that depends on the machine.
+  uint64_t max_sandboxes = 2000;
+  uint64_t memory_budget_bytes = 0;
+  uint64_t disk_budget_bytes = 0;
+  uint64_t log_budget_bytes = 8ull << 30;  // what all execs printed, together
+};
+
+// Refuses what it does not know, and an address beyond loopback unless --allow-remote is given.
+Result<Options> parse_options(const std::vector<std::string>& arguments);
+
+}  // namespace atl::daemon
