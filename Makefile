@@ -1,0 +1,60 @@
+# The way in. Everything is also a plain command: see the recipes.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup build quickstart test test-long bench format down clean install images
+
+PREFIX ?= /usr/local
+PROGRAMS := atoll atolld atoll-warden atoll-agent
+RELEASE := build/release
+TEMPLATES := $(wildcard templates/*/template.toml)
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup:
+	@tools/setup build
+
+build: setup ## build the four programs into build/release/bin
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target $(PROGRAMS)
+
+# Built once; a template that did not change costs some milliseconds.
+images:
+	@for template in $(TEMPLATES); do tools/build-template "$$(dirname "$$template")" build/images; done
+
+quickstart: build images ## start Atoll on 127.0.0.1:4700 and run the first sandbox
+	@tools/quickstart
+
+test: ## run every test; the last line counts them
+	@tools/setup test
+	@$(MAKE) --no-print-directory images
+	@tools/test
+
+test-long: ## the same with the long variants of the tests
+	@tools/setup test
+	@$(MAKE) --no-print-directory images
+	@tools/test --long
+
+bench: ## measure what SPECIFICATION.md promises, next to peers
+	@tools/setup bench
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release
+	@$(MAKE) --no-print-directory images
+	@tools/with-atoll bench/run
+
+format: ## format the C++ sources
+	@git ls-files --cached --others --exclude-standard '*.cc' '*.h' | xargs clang-format-14 -i
+
+down: ## stop Atoll and remove every sandbox
+	@if [[ -x $(RELEASE)/bin/atoll ]]; then $(RELEASE)/bin/atoll down; else echo "nothing is built"; fi
+
+clean: ## remove build/ (stop Atoll first: make down)
+	@rm -rf build
+
+install: ## install the programs and the systemd unit (PREFIX=/usr/local, DESTDIR=)
+	@for program in $(PROGRAMS); do \
+	  install -D -m 755 $(RELEASE)/bin/$$program $(DESTDIR)$(PREFIX)/bin/$$program; done
+	@install -d $(DESTDIR)/etc/systemd/system
+	@sed 's|/usr/local|$(PREFIX)|g' deploy/atoll.service >$(DESTDIR)/etc/systemd/system/atoll.service
+	@echo "installed; next: atoll template add build/images/python && systemctl enable --now atoll"

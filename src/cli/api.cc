@@ -1,0 +1,190 @@
+#include "cli/api.h"
+
+#include <algorithm>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <openssl/evp.h>
+
+#include "base/utf8.h"
+
+namespace atl::cli {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kCallTime{60'000};
+// For an exec without a time limit of its own.
+constexpr milliseconds kLongestExec = std::chrono::hours(24);
+// How much longer than the exec itself its answer may take.
+constexpr milliseconds kAnswerTime{30'000};
+constexpr size_t kMaxPages = 10'000;
+
+Code code_of(int status) {
+  switch (status) {
+    case 400:
+    case 422:
+      return Code::kInvalid;
+    case 401:
+    case 403:
+      return Code::kDenied;
+    case 404:
+      return Code::kNotFound;
+    case 409:
+      return Code::kConflict;
+    case 429:
+    case 507:
+      return Code::kExhausted;
+    default:
+      return Code::kUnavailable;
+  }
+}
+
+std::string text_or(const json::object& object, std::string_view name, std::string_view otherwise) {
+  const json::value* value = object.if_contains({name.data(), name.size()});
+  if (value == nullptr || !value->is_string()) return std::string(otherwise);
+  return std::string(value->as_string().c_str(), value->as_string().size());
+}
+
+Result<json::object> parse_object(std::string_view body) {
+  json::error_code error;
+  json::value value = json::parse({body.data(), body.size()}, error);
+  if (error || !value.is_object())
+    return Error(Code::kCorrupt, "the server's answer is not a JSON object");
+  return std::move(value.as_object());
+}
+
+Result<std::string> decode_base64(std::string_view text) {
+  Error malformed(Code::kCorrupt, "the server's answer has malformed base64");
+  if (text.size() % 4 != 0 || text.size() > http::kMaxResponseBytes) return malformed;
+  if (text.substr(0, text.size() - std::min<size_t>(2, text.size())).find('=') != text.npos)
+    return malformed;
+  std::string bytes(text.size() / 4 * 3, '\0');
+  int length = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                               reinterpret_cast<const unsigned char*>(text.data()),
+                               static_cast<int>(text.size()));
+  if (length < 0) return malformed;
+  // EVP_DecodeBlock() counts the padding as zero bytes.
+  size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
+  bytes.resize(static_cast<size_t>(length) - padding);
+  return bytes;
+}
+
+// Ids come from the user: nothing but an id may stand in a path.
+Result<std::string> sandbox_target(const std::string& id) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789";
+  if (id.empty() || id.size() > 64 || id.find_first_not_of(kAllowed) != id.npos)
+    return Error(Code::kInvalid, "\"" + id + "\" is not a sandbox id");
+  return "/v1/sandboxes/" + id;
+}
+
+std::string percent_encode(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (unsigned char c : text) {
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (plain)
+      out += static_cast<char>(c);
+    else
+      out += {'%', kHex[c >> 4], kHex[c & 15]};
+  }
+  return out;
+}
+
+}  // namespace
+
+Error explain_failure(int status, std::string_view body) {
+  auto answer = parse_object(body);
+  const json::value* error = answer ? answer->if_contains("error") : nullptr;
+  if (error == nullptr || !error->is_object())
+    return Error(code_of(status), "the server answers " + std::to_string(status));
+  const json::object& details = error->as_object();
+  std::string message = text_or(details, "message", "the server answers " + std::to_string(status));
+  std::string field = text_or(details, "field", "");
+  if (!field.empty() && message.find(field) == message.npos) message = field + ": " + message;
+  std::string remedy = text_or(details, "remedy", "");
+  if (!remedy.empty()) message += "\n  remedy: " + remedy;
+  std::string request = text_or(details, "request_id", "");
+  if (status >= 500 && !request.empty()) message += "\n  request: " + request;
+  return Error(code_of(status), std::move(message));
+}
+
+Result<std::string> output_bytes(const json::object& exec, std::string_view stream) {
+  std::string encoded = text_or(exec, std::string(stream) + "_base64", "");
+  if (!encoded.empty()) return decode_base64(encoded);
+  return text_or(exec, stream, "");
+}
+
+Result<http::Response> Api::send(const Call& call) {
+  auto client = http::Client::create(server_.host, server_.port, call.timeout);
+  http::Headers headers = {{"Authorization", "Bearer " + server_.key}};
+  std::string body;
+  if (call.method == http::Method::kPost) {
+    headers.add("Content-Type", "application/json");
+    body = json::serialize(call.body);
+  }
+  auto response = client->send(call.method, call.target, headers, std::move(body));
+  if (!response)
+    return std::move(response).error().with_context(
+        "ask " + ListenAddress{server_.host, server_.port}.string());
+  if (response->status < 200 || response->status > 299)
+    return explain_failure(response->status, response->body);
+  return response;
+}
+
+Result<json::object> Api::call(const Call& call) {
+  ATOLL_TRY(http::Response response, send(call));
+  return parse_object(response.body);
+}
+
+Result<json::object> Api::create_sandbox(const std::string& template_name) {
+  return call({http::Method::kPost, "/v1/sandboxes", {{"template", template_name}}, kCallTime});
+}
+
+Result<json::object> Api::show_sandbox(const std::string& id) {
+  ATOLL_TRY(std::string target, sandbox_target(id));
+  return call({http::Method::kGet, target, {}, kCallTime});
+}
+
+Result<json::array> Api::list_sandboxes() {
+  json::array all;
+  std::string target = "/v1/sandboxes";
+  for (size_t page = 0; page < kMaxPages; ++page) {
+    ATOLL_TRY(json::object answer, call({http::Method::kGet, target, {}, kCallTime}));
+    json::value* rows = answer.if_contains("sandboxes");
+    if (rows == nullptr || !rows->is_array())
+      return Error(Code::kCorrupt, "the server's answer has no list of sandboxes");
+    for (json::value& row : rows->as_array()) all.push_back(std::move(row));
+    std::string cursor = text_or(answer, "next_cursor", "");
+    if (cursor.empty()) return all;
+    target = "/v1/sandboxes?cursor=" + percent_encode(cursor);
+  }
+  return Error(Code::kCorrupt, "the server's list of sandboxes does not end");
+}
+
+Result<void> Api::remove_sandbox(const std::string& id) {
+  ATOLL_TRY(std::string target, sandbox_target(id));
+  auto response = send({http::Method::kDelete, target, {}, kCallTime});
+  if (!response) return std::move(response).error();
+  return {};
+}
+
+Result<json::object> Api::run_exec(const ExecRequest& request) {
+  ATOLL_TRY(std::string target, sandbox_target(request.sandbox));
+  json::array command;
+  for (const std::string& argument : request.command) {
+    if (!is_utf8(argument) || argument.find('\0') != argument.npos)
+      return Error(Code::kInvalid, "an argument of the command is not UTF-8 text");
+    command.emplace_back(argument);
+  }
+  json::object body = {{"cmd", std::move(command)}, {"wait", true}};
+  milliseconds longest = kLongestExec;
+  if (request.timeout.count() > 0) {
+    body["timeout_ms"] = request.timeout.count();
+    longest = request.timeout;
+  }
+  return call({http::Method::kPost, target + "/execs", std::move(body), longest + kAnswerTime});
+}
+
+}  // namespace atl::cli

@@ -1,0 +1,57 @@
+// Api: the HTTP API v1 as the command line uses it. An error that the server explains comes back
+// with its message and remedy, so that it can be shown as it is.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include "base/result.h"
+#include "cli/server.h"
+#include "http/client.h"
+
+namespace atl::cli {
+
+class Api {
+ public:
+  explicit Api(Server server) : server_(std::move(server)) {}
+
+  Result<boost::json::object> create_sandbox(const std::string& template_name);
+  Result<boost::json::object> show_sandbox(const std::string& id);
+  // Every page of the list.
+  Result<boost::json::array> list_sandboxes();
+  Result<void> remove_sandbox(const std::string& id);
+
+  struct ExecRequest {
+    std::string sandbox;
+    std::vector<std::string> command;
+    std::chrono::milliseconds timeout{0};  // 0: the server's
+  };
+  // Waits for the end of the program.
+  Result<boost::json::object> run_exec(const ExecRequest& request);
+
+ private:
+  struct Call {
+    http::Method method;
+    std::string target;
+    boost::json::object body;
+    std::chrono::milliseconds timeout;
+  };
+  Result<boost::json::object> call(const Call& call);
+  Result<http::Response> send(const Call& call);
+
+  Server server_;
+};
+
+// The error of an answer that is not a success.
+Error explain_failure(int status, std::string_view body);
+
+// The output of an exec: `stdout`, or `stdout_base64` when it is not UTF-8; empty when neither is
+// there.
+Result<std::string> output_bytes(const boost::json::object& exec, std::string_view stream);
+
+}  // namespace atl::cli

@@ -1,0 +1,46 @@
+#include "cli/api.h"
+
+#include <gtest/gtest.h>
+
+namespace atl::cli {
+namespace {
+
+TEST(Api, ShowsTheServersMessageFieldAndRemedy) {
+  Error error =
+      explain_failure(400, R"({"error":{"code":"invalid","message":"there is none of that name",
+      "field":"template","cause":"user","remedy":"atoll template ls","request_id":"r1"}})");
+  EXPECT_EQ(error.code(), Code::kInvalid);
+  EXPECT_EQ(error.message(), "template: there is none of that name\n  remedy: atoll template ls");
+}
+
+TEST(Api, NamesTheRequestWhenTheServerIsAtFault) {
+  Error error = explain_failure(503, R"({"error":{"message":"busy","request_id":"r1"}})");
+  EXPECT_EQ(error.code(), Code::kUnavailable);
+  EXPECT_EQ(error.message(), "busy\n  request: r1");
+}
+
+TEST(Api, SaysTheStatusWhenTheAnswerIsNotOurs) {
+  for (const char* body : {"", "<html>", "[]", "{\"error\":1}"})
+    EXPECT_EQ(explain_failure(502, body).message(), "the server answers 502") << body;
+}
+
+TEST(Api, TakesOutputAsTextOrBase64) {
+  boost::json::object exec = {{"stdout", "text"}, {"stderr_base64", "AP8="}};
+  EXPECT_EQ(output_bytes(exec, "stdout").value(), "text");
+  EXPECT_EQ(output_bytes(exec, "stderr").value(), std::string("\0\xff", 2));
+  EXPECT_EQ(output_bytes({}, "stdout").value(), "");
+}
+
+TEST(Api, RefusesMalformedBase64) {
+  for (const char* text : {"A", "AP8", "A*8=", "===="})
+    EXPECT_FALSE(output_bytes({{"stdout_base64", text}}, "stdout").ok()) << text;
+}
+
+TEST(Api, AnIdThatIsNotOneNeverBecomesAPath) {
+  Api api(Server{"127.0.0.1", 1, "k"});
+  for (const char* id : {"", "../keys", "s1/execs", "s1?x", "S1", "s1\r\n"})
+    EXPECT_EQ(api.remove_sandbox(id).error().code(), Code::kInvalid) << id;
+}
+
+}  // namespace
+}  // namespace atl::cli

@@ -1,0 +1,82 @@
+// What the user asked for, as typed values: the only reader of argv, and the only user of CLI11.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/listen_address.h"
+#include "cli/places.h"
+#include "cli/server.h"
+#include "cli/terminal.h"
+
+namespace atl::cli {
+
+enum class Format : unsigned char { kText, kJson };
+enum class Verbosity : unsigned char { kQuiet, kVerbose };
+
+struct UpCommand {
+  enum class Mode : unsigned char { kForeground, kDetached };
+  enum class Reach : unsigned char { kLoopbackOnly, kAnywhere };
+  Mode mode = Mode::kForeground;
+  Reach reach = Reach::kLoopbackOnly;
+  ListenAddress listen;
+};
+struct DownCommand {};
+struct StatusCommand {};
+struct ShowKeyCommand {};
+struct AddTemplateCommand {
+  std::string directory;
+};
+struct ListTemplatesCommand {};
+// How the output of a program is shown.
+struct ShowOutput {
+  OutputMode mode = OutputMode::kSafe;
+  Verbosity verbosity = Verbosity::kQuiet;
+};
+struct RunCommand {
+  std::string template_name;
+  std::optional<std::string> code;  // else `file`, and "-" is standard input
+  std::string file;
+  std::chrono::milliseconds timeout{0};
+  ShowOutput show;
+};
+struct CreateCommand {
+  std::string template_name;
+};
+struct ListCommand {};
+struct ShowCommand {
+  std::string id;
+};
+struct RemoveCommand {
+  std::vector<std::string> ids;
+};
+struct ExecCommand {
+  std::string id;
+  std::vector<std::string> command;
+  std::chrono::milliseconds timeout{0};
+  ShowOutput show;
+};
+struct VersionCommand {};
+struct HelpCommand {
+  std::string text;
+};
+
+using Command = std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, ShowKeyCommand,
+                             AddTemplateCommand, ListTemplatesCommand, RunCommand, CreateCommand,
+                             ListCommand, ShowCommand, RemoveCommand, ExecCommand, VersionCommand>;
+
+struct CommandLine {
+  Places places;
+  ServerChoice server;
+  Format format = Format::kText;
+  Command command;
+};
+
+// `arguments` without the program's name. Every error is one of usage.
+Result<CommandLine> parse_command_line(std::vector<std::string> arguments);
+
+}  // namespace atl::cli

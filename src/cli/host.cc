@@ -1,0 +1,78 @@
+#include "cli/host.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "cli/state_directory.h"
+#include "linux/pidfd.h"
+
+namespace atl::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kStopGrace{10'000};
+constexpr std::chrono::milliseconds kRemovalTime{60'000};
+
+}  // namespace
+
+Result<std::string> find_binaries() {
+  std::error_code error;
+  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return Error::from_errno("read /proc/self/exe", error.value());
+  return self.parent_path().string();
+}
+
+Result<std::optional<linux::LockHolder>> Host::supervisor() const {
+  return linux::find_lock_holder(places_.supervisor_lock(), 0);
+}
+
+Result<std::optional<linux::LockHolder>> Host::daemon() const {
+  return linux::find_lock_holder(places_.daemon_lock(), daemon_.uid);
+}
+
+Result<std::optional<linux::LockHolder>> Host::warden() const {
+  return linux::find_lock_holder(places_.warden_lock(), 0);
+}
+
+Result<std::vector<std::string>> Host::end_processes() const {
+  std::vector<std::string> ended;
+  ATOLL_TRY(std::optional<linux::LockHolder> found_daemon, daemon());
+  if (found_daemon) {
+    ATOLL_TRY([[maybe_unused]] Ended how, end_process(found_daemon->pidfd.get(), kStopGrace));
+    ended.push_back("atolld");
+  }
+  ATOLL_TRY(std::optional<linux::LockHolder> found_warden, warden());
+  if (found_warden) {
+    ATOLL_TRY([[maybe_unused]] Ended how, end_process(found_warden->pidfd.get(), kStopGrace));
+    ended.push_back("atoll-warden");
+  }
+  return ended;
+}
+
+Result<void> Host::remove_isolates() const {
+  ATOLL_TRY(Fd program, open_file(binaries_ + "/atoll-warden", O_PATH));
+  ATOLL_TRY(StartedProcess removal,
+            start_program({.program = program.get(),
+                           .arguments = {"atoll-warden", "--remove-all", "--state-dir",
+                                         places_.state, "--run-dir", places_.run},
+                           .identity = std::nullopt}));
+  ATOLL_TRY(bool ended, wait_for_end(removal.pidfd.get(), kRemovalTime));
+  if (!ended) ATOLL_TRY_VOID(linux::send_signal(removal.pidfd.get(), SIGKILL));
+  ATOLL_TRY(int status, linux::wait_for_exit(removal.pidfd.get()));
+  if (!ended) return Error(Code::kTimeout, "atoll-warden --remove-all did not end in a minute");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Error(Code::kSystem, "atoll-warden --remove-all failed");
+  return {};
+}
+
+Result<bool> Host::remove_remains() const {
+  if (access(places_.run.c_str(), F_OK) != 0) return false;
+  ATOLL_TRY_VOID(remove_isolates());
+  ATOLL_TRY_VOID(remove_tree(places_.run));
+  return true;
+}
+
+}  // namespace atl::cli

@@ -1,0 +1,31 @@
+// Where an Atoll lives on this host: a state directory that survives a restart and a run directory
+// that does not. Everything else is a fixed name beneath the two.
+#pragma once
+
+#include <string>
+
+namespace atl::cli {
+
+struct Places {
+  std::string state = "/var/lib/atoll";
+  std::string run = "/run/atoll";
+
+  // --state-dir D keeps everything in one place, so that several can live side by side.
+  static Places beneath(const std::string& state_directory);
+
+  std::string supervisor_lock() const { return state + "/supervisor.lock"; }
+  std::string logs() const { return state + "/logs"; }
+  std::string images() const { return state + "/images"; }
+  std::string templates() const { return state + "/templates"; }
+  // Owned by the user that atolld runs as: nothing in them may be trusted or followed by root.
+  std::string daemon_state() const { return state + "/daemon"; }
+  std::string local_key() const { return daemon_state() + "/local.key"; }
+  std::string daemon_run() const { return run + "/daemon"; }
+  std::string agents() const { return run + "/agents"; }
+  std::string address() const { return daemon_run() + "/address"; }
+  std::string daemon_lock() const { return daemon_run() + "/atolld.lock"; }
+
+  std::string warden_lock() const { return run + "/warden.lock"; }
+};
+
+}  // namespace atl::cli

@@ -1,0 +1,56 @@
+#include "cli/readable.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+
+#include "cli/terminal.h"
+
+namespace atl::cli {
+namespace {
+
+namespace json = boost::json;
+
+std::string decimal(double number) {
+  std::string text = fmt::format("{:.3f}", number);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::string fields(const json::object& object) {
+  std::string text;
+  for (const auto& field : object) {
+    if (!text.empty()) text += ", ";
+    text += escape_line(std::string(field.key())) + " " + readable(field.value());
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string elements(const json::array& array) {
+  std::string text;
+  for (const json::value& element : array) text += (text.empty() ? "" : ", ") + readable(element);
+  return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+std::string readable(const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::null:
+      return "-";
+    case json::kind::string:
+      return escape_line(std::string_view(value.get_string().data(), value.get_string().size()));
+    case json::kind::double_:
+      return decimal(value.get_double());
+    case json::kind::object:
+      return fields(value.get_object());
+    case json::kind::array:
+      return elements(value.get_array());
+    default:
+      return json::serialize(value);
+  }
+}
+
+}  // namespace atl::cli

@@ -1,0 +1,30 @@
+#include "cli/readable.h"
+
+#include <boost/json/parse.hpp>
+#include <gtest/gtest.h>
+
+namespace atl::cli {
+namespace {
+
+std::string shown(const char* text) { return readable(boost::json::parse(text)); }
+
+TEST(Readable, ShowsNumbersWithoutExponents) {
+  EXPECT_EQ(shown("2.8946E1"), "28.946");
+  EXPECT_EQ(shown("9.0849E-1"), "0.908");
+  EXPECT_EQ(shown("1.0"), "1");
+  EXPECT_EQ(shown("100"), "100");
+  EXPECT_EQ(shown("0.00001"), "0");
+}
+
+TEST(Readable, ShowsObjectsAndListsOnOneLine) {
+  EXPECT_EQ(shown(R"({"run_ms":1.5,"name":"x","none":null})"), "run_ms 1.5, name x, none -");
+  EXPECT_EQ(shown(R"(["a",true])"), "a, true");
+  EXPECT_EQ(shown("{}"), "-");
+}
+
+TEST(Readable, EscapesNamesAndTexts) {
+  EXPECT_EQ(shown(R"({"a\u001b":"b\nc"})"), "a\\x1b b\\x0ac");
+}
+
+}  // namespace
+}  // namespace atl::cli

@@ -1,0 +1,24 @@
+// Installing built templates into the state directory and listing them. An image is copied, not
+// linked, so that nothing that happens to the build directory reaches a file the kernel has
+// mounted.
+#pragma once
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "cli/command_line.h"
+
+namespace atl::cli {
+
+Result<int> run_add_template(const CommandLine& line, const AddTemplateCommand& add);
+Result<int> run_list_templates(const CommandLine& line);
+
+struct InstalledTemplate {
+  std::string name;
+  Digest image;
+};
+
+// `directory` holds template.toml, image.erofs and digest. The image must have that digest; state
+// under `places` changes in one step, or not at all.
+Result<InstalledTemplate> install_template(const Places& places, const std::string& directory);
+
+}  // namespace atl::cli

@@ -1,0 +1,171 @@
+// `atoll up`: makes the directories, takes the lock and supervises, in the foreground or detached.
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/host.h"
+#include "cli/host_commands.h"
+#include "cli/log_file.h"
+#include "cli/server.h"
+#include "cli/state_directory.h"
+#include "cli/supervisor.h"
+#include "linux/lock_file.h"
+#include "linux/pidfd.h"
+
+namespace atl::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kReadyTime{10'000};
+constexpr std::chrono::milliseconds kReadyPoll{20};
+constexpr size_t kShownLogLines = 15;
+
+struct UpPlan {
+  Places places;
+  UpCommand up;
+  Identity daemon;
+  std::string binaries;
+  std::string supervisor_log() const { return places.logs() + "/supervisor.log"; }
+};
+
+std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
+  const Places& places = plan.places;
+  bool logged = plan.up.mode == UpCommand::Mode::kDetached;
+  SupervisedProgram warden = {
+      .name = "atoll-warden",
+      .path = plan.binaries + "/atoll-warden",
+      .arguments = {"--state-dir", places.state, "--run-dir", places.run, "--client-uid",
+                    std::to_string(plan.daemon.uid), "--agent", plan.binaries + "/atoll-agent"},
+      .identity = std::nullopt,
+      .lock_path = places.warden_lock(),
+      .log_path = logged ? places.logs() + "/atoll-warden.log" : ""};
+  SupervisedProgram daemon = {.name = "atolld",
+                              .path = plan.binaries + "/atolld",
+                              .arguments = {"--state-dir", places.state, "--run-dir", places.run,
+                                            "--listen", plan.up.listen.string()},
+                              .identity = plan.daemon,
+                              .lock_path = places.daemon_lock(),
+                              .log_path = logged ? places.logs() + "/atolld.log" : ""};
+  if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
+  return {std::move(warden), std::move(daemon)};
+}
+
+Result<UpPlan> make_plan(const CommandLine& line, const UpCommand& up) {
+  if (geteuid() != 0) return Error(Code::kDenied, "atoll up must run as root");
+  UpPlan plan{.places = line.places, .up = up, .daemon = {}, .binaries = ""};
+  ATOLL_TRY(plan.daemon, find_daemon_identity());
+  ATOLL_TRY(plan.binaries, find_binaries());
+  for (const char* name : {"/atoll-warden", "/atolld", "/atoll-agent"})
+    if (access((plan.binaries + name).c_str(), X_OK) != 0)
+      return Error::system("find " + plan.binaries + name);
+  return plan;
+}
+
+// Refuses before anything is changed; linux::LockFile::acquire() decides when two start at once.
+Result<void> refuse_second(const UpPlan& plan) {
+  ATOLL_TRY(std::optional<linux::LockHolder> holder,
+            Host(plan.places, plan.binaries, plan.daemon).supervisor());
+  if (!holder) return {};
+  return Error(Code::kConflict, "Atoll is already up in " + plan.places.state + " (process " +
+                                    std::to_string(holder->pid) + ")");
+}
+
+// At once, instead of after a row of restarts. An atolld that will be adopted holds its port
+// itself.
+Result<void> refuse_taken_port(const UpPlan& plan) {
+  ATOLL_TRY(std::optional<linux::LockHolder> running,
+            Host(plan.places, plan.binaries, plan.daemon).daemon());
+  if (running) return {};
+  return plan.up.listen.check_free();
+}
+
+// Holds the lock for as long as anything of this Atoll is being changed, also while it is removed.
+Result<void> supervise(const UpPlan& plan) {
+  ATOLL_TRY([[maybe_unused]] linux::LockFile lock,
+            linux::LockFile::acquire(plan.places.supervisor_lock()));
+  ATOLL_TRY_VOID(make_run_directories(plan.places, plan.daemon));
+  ATOLL_TRY(Supervisor supervisor, Supervisor::create(programs_of(plan)));
+  ATOLL_TRY_VOID(supervisor.run());
+  Host host(plan.places, plan.binaries, plan.daemon);
+  ATOLL_TRY([[maybe_unused]] std::vector<std::string> ended, host.end_processes());
+  ATOLL_TRY([[maybe_unused]] bool removed, host.remove_remains());
+  log_info("stopped");
+  return {};
+}
+
+[[noreturn]] void become_detached_supervisor(const UpPlan& plan, int log, int null) {
+  if (setsid() < 0 || chdir("/") != 0 || dup2(null, STDIN_FILENO) < 0 ||
+      dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
+    _exit(1);
+  auto done = supervise(plan);
+  if (!done) log_error("supervisor failed", {done.error()});
+  _exit(done ? 0 : 1);
+}
+
+Result<void> wait_until_ready(const UpPlan& plan, int supervisor) {
+  auto deadline = std::chrono::steady_clock::now() + kReadyTime;
+  Error last(Code::kTimeout, "not ready");
+  while (std::chrono::steady_clock::now() < deadline) {
+    ATOLL_TRY(bool ended, wait_for_end(supervisor, kReadyPoll));
+    if (ended) return Error(Code::kUnavailable, "the supervisor ended");
+    auto address = read_address(plan.places);
+    if (!address) continue;
+    ListenAddress reachable = address->reachable();
+    auto ready = check_ready(reachable.host, reachable.port);
+    if (ready) return {};
+    last = std::move(ready).error();
+  }
+  return std::move(last).with_context("Atoll was not ready within 10 s");
+}
+
+void show_logs(const UpPlan& plan) {
+  for (const char* name : {"supervisor", "atoll-warden", "atolld"}) {
+    std::string path = plan.places.logs() + "/" + name + ".log";
+    if (access(path.c_str(), F_OK) != 0) continue;
+    std::string lines = escape_controls(last_lines(path, kShownLogLines));
+    fprintf(stderr, "--- %s\n%s\n", path.c_str(), lines.c_str());
+  }
+}
+
+Result<int> detach(const UpPlan& plan, Format format) {
+  ATOLL_TRY(LogFile log, LogFile::open(plan.supervisor_log()));
+  ATOLL_TRY_VOID(log.rotate());
+  ATOLL_TRY(Fd null, open_file("/dev/null", O_RDWR));
+  pid_t pid = fork();
+  if (pid < 0) return Error::system("fork");
+  if (pid == 0) become_detached_supervisor(plan, log.fd(), null.get());
+  ATOLL_TRY(Fd pidfd, linux::open_pidfd(pid));
+  auto ready = wait_until_ready(plan, pidfd.get());
+  if (!ready) {
+    show_logs(plan);
+    // A start that failed leaves nothing running; the supervisor cleans up when it is asked to end.
+    auto ended = end_process(pidfd.get(), std::chrono::minutes(2));
+    if (!ended) return std::move(ended).error();
+    return std::move(ready).error();
+  }
+  ATOLL_TRY(ListenAddress address, read_address(plan.places));
+  std::string url = "http://" + address.reachable().string();
+  if (format == Format::kJson)
+    printf("{\"url\":\"%s\",\"supervisor_pid\":%d}\n", url.c_str(), pid);
+  else
+    printf("Atoll is up at %s (process %d, logs in %s)\n", url.c_str(), pid,
+           plan.places.logs().c_str());
+  return 0;
+}
+
+}  // namespace
+
+Result<int> run_up(const CommandLine& line, const UpCommand& up) {
+  ATOLL_TRY(UpPlan plan, make_plan(line, up));
+  ATOLL_TRY_VOID(refuse_second(plan));
+  ATOLL_TRY_VOID(refuse_taken_port(plan));
+  ATOLL_TRY_VOID(make_state_directories(plan.places, plan.daemon));
+  configure_log("atoll-up", LogLevel::kInfo);
+  if (up.mode == UpCommand::Mode::kDetached) return detach(plan, line.format);
+  ATOLL_TRY_VOID(supervise(plan));
+  return 0;
+}
+
+}  // namespace atl::cli
