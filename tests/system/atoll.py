@@ -1,0 +1,264 @@
+"""A real Atoll for a test: its own state directory, its own port, root, real kernel.
+
+Every test that creates ends by comparing an inventory of the host (processes, mounts, cgroups,
+network namespaces, loop devices, uid ranges, files) with the one taken before.
+"""
+import glob
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("ATOLL_BIN", os.path.join(ROOT, "build", "release", "bin"))
+IMAGE = os.environ.get("ATOLL_IMAGE", os.path.join(ROOT, "build", "images", "python"))
+
+
+def wait_for(what, condition, seconds=10.0):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"waited {seconds} s in vain for {what}")
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def processes():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def is_zombie(pid):
+    return "\nState:\tZ" in read(f"/proc/{pid}/status")
+
+
+def lock_holder(path):
+    """The pid that holds the POSIX lock on a file, from /proc/locks."""
+    try:
+        inode = os.stat(path).st_ino
+    except OSError:
+        return None
+    for line in read("/proc/locks").splitlines():
+        fields = line.split()
+        if "POSIX" in fields and fields[5].split(":")[2] == str(inode):
+            return int(fields[4])
+    return None
+
+
+def inventory():
+    """What a leak would change, on the whole host."""
+    net, groups = set(), []
+    for pid in processes():
+        try:
+            net.add(os.readlink(f"/proc/{pid}/ns/net"))
+        except OSError:
+            continue
+    for top in glob.glob("/sys/fs/cgroup/**/atoll", recursive=True):
+        groups += [folder for folder, _, _ in os.walk(top)]
+    loops = [loop for loop in glob.glob("/sys/block/loop*/loop/backing_file") if read(loop)]
+    return {
+        "processes": len([p for p in processes() if "atoll" in read(f"/proc/{p}/comm")]),
+        "zombies": len([p for p in processes() if is_zombie(p)]),
+        "mounts": len(read("/proc/self/mountinfo").splitlines()),
+        "cgroups": len(groups),
+        "network namespaces": len(net),
+        "loop devices": len(loops),
+        "uid ranges": len(glob.glob("/run/atoll-uid-ranges/*")),
+    }
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+class Atoll:
+    def __init__(self, directory=None):
+        self.directory = directory or tempfile.mkdtemp(prefix="atoll-system-")
+        os.chmod(self.directory, 0o755)
+        self.run_directory = os.path.join(self.directory, "run")
+        self.connection = None
+
+    def cli(self, *arguments, check=True, **options):
+        command = [os.path.join(BIN, "atoll"), "--state-dir", self.directory, *arguments]
+        done = subprocess.run(command, capture_output=True, timeout=120, **options)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{command} ended with {done.returncode}: {done.stderr.decode()}")
+        return done
+
+    def up(self, *arguments):
+        if not os.path.isdir(os.path.join(self.directory, "templates", "python")):
+            self.cli("template", "add", IMAGE)
+        self.cli("up", "--detach", "--listen", "127.0.0.1:0", *arguments)
+        return self
+
+    def down(self):
+        self.close()
+        self.cli("down")
+
+    def destroy(self):
+        self.down()
+        shutil.rmtree(self.directory)
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+            self.connection = None
+
+    @property
+    def address(self):
+        return read(os.path.join(self.run_directory, "daemon", "address")).strip()
+
+    @property
+    def key(self):
+        return read(os.path.join(self.directory, "daemon", "local.key")).strip()
+
+    @property
+    def daemon_pid(self):
+        return lock_holder(os.path.join(self.run_directory, "daemon", "atolld.lock"))
+
+    @property
+    def warden_pid(self):
+        return lock_holder(os.path.join(self.run_directory, "warden.lock"))
+
+    @property
+    def supervisor_pid(self):
+        return lock_holder(os.path.join(self.directory, "supervisor.lock"))
+
+    @staticmethod
+    def agent_pid(sandbox):
+        pattern = f"/sys/fs/cgroup/**/atoll/*/{sandbox}/agent/cgroup.procs"
+        return int(read(glob.glob(pattern, recursive=True)[0]).split()[0])
+
+    def fds(self):
+        return {name: len(os.listdir(f"/proc/{pid}/fd"))
+                for name, pid in (("atolld", self.daemon_pid), ("warden", self.warden_pid))}
+
+    def subvolumes(self):
+        pool = f"/proc/{self.warden_pid}/root{self.run_directory}/pool"
+        return sorted(os.listdir(pool))
+
+    def request(self, method, path, body=None, key=None, headers=None):
+        """One request on a kept connection; a connection that broke is made anew."""
+        sent = {"Authorization": f"Bearer {key or self.key}", **(headers or {})}
+        data = None
+        if body is not None:
+            data = body if isinstance(body, (bytes, str)) else json.dumps(body)
+            sent.setdefault("Content-Type", "application/json")
+        if self.connection is None:
+            host, port = self.address.rsplit(":", 1)
+            self.connection = http.client.HTTPConnection(host, int(port), timeout=120)
+        try:
+            self.connection.request(method, path, data, sent)
+            response = self.connection.getresponse()
+            return Answer(response.status, response.headers, response.read())
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+
+    def try_request(self, *arguments, **options):
+        try:
+            return self.request(*arguments, **options)
+        except (OSError, ValueError, http.client.HTTPException):
+            return Answer(0, {}, b"")
+
+    def wait_ready(self):
+        def ready():
+            return self.try_request("GET", "/readyz").status == 200
+        wait_for("Atoll to be ready", ready, 10)
+
+    def create(self, **fields):
+        answer = self.request("POST", "/v1/sandboxes", {"template": "python", **fields})
+        assert answer.status == 201, answer.body
+        return answer.json
+
+    def execute(self, sandbox, cmd, **fields):
+        body = {"cmd": cmd, "wait": True, **fields}
+        answer = self.request("POST", f"/v1/sandboxes/{sandbox}/execs", body)
+        assert answer.status == 200, answer.body
+        return answer.json
+
+    def python(self, sandbox, code, **fields):
+        return self.execute(sandbox, ["python3", "-c", code], **fields)
+
+    def start(self, sandbox, cmd, **fields):
+        answer = self.request("POST", f"/v1/sandboxes/{sandbox}/execs", {"cmd": cmd, **fields})
+        assert answer.status == 202, answer.body
+        return answer.json
+
+    def show_exec(self, sandbox, exec_id):
+        answer = self.request("GET", f"/v1/sandboxes/{sandbox}/execs/{exec_id}")
+        assert answer.status == 200, answer.body
+        return answer.json
+
+    def output(self, sandbox, exec_id, stream="stdout"):
+        path = f"/v1/sandboxes/{sandbox}/execs/{exec_id}/output?stream={stream}"
+        answer = self.request("GET", path)
+        assert answer.status == 200, answer.body
+        return answer.body
+
+    def wait_ended(self, sandbox, exec_id, seconds=60):
+        def ended():
+            answer = self.try_request("GET", f"/v1/sandboxes/{sandbox}/execs/{exec_id}")
+            return answer.status == 200 and answer.json["state"] == "ended" and answer.json
+        return wait_for(f"{exec_id} to end", ended, seconds)
+
+    def delete(self, sandbox):
+        """Also while the warden is being restarted, which is a 503 that asks for another try."""
+        def deleted():
+            answer = self.request("DELETE", f"/v1/sandboxes/{sandbox}")
+            assert answer.status in (204, 503), answer.body
+            return answer.status == 204
+        wait_for("the delete to be done", deleted, 5)
+
+
+class SystemTest(unittest.TestCase):
+    """One Atoll for the tests of a class; after it the host must be as it was before."""
+    atoll: Atoll
+
+    @classmethod
+    def setUpClass(cls):
+        cls.before = inventory()
+        cls.atoll = Atoll().up()
+
+    @classmethod
+    def tearDownClass(cls):
+        directory = cls.atoll.directory
+        cls.atoll.destroy()
+        assert not os.path.exists(directory)
+
+        def restored():
+            return inventory() == cls.before
+        try:
+            wait_for("the host to be as before", restored, 5)
+        except AssertionError:
+            raise AssertionError(f"left behind: before {cls.before}, after {inventory()}")
+
+
+def main():
+    if os.geteuid() != 0:
+        print("SKIPPED: system tests need root, because they build real isolates")
+        sys.exit(77)
+    if not os.path.exists(os.path.join(IMAGE, "image.erofs")):
+        print(f"FAILED: there is no image in {IMAGE}; `make test` builds it")
+        sys.exit(1)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    unittest.main(verbosity=2)
