@@ -41,7 +41,7 @@ bench: ## measure what SPECIFICATION.md promises, next to peers
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release
 	@$(MAKE) --no-print-directory images
-	@tools/with-atoll bench/run
+	@bench/run
 
 format: ## format the C++ sources
 	@git ls-files --cached --others --exclude-standard '*.cc' '*.h' | xargs clang-format-14 -i

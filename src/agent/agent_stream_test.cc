@@ -82,7 +82,7 @@ TEST_F(AgentStream, NothingIsLostOrDoubledThroughManyReconnects) {
 
 TEST_F(AgentStream, FullWindowStopsTheProgramAndNobodyElse) {
   daemon_.connect();
-  daemon_.set_acknowledge(1, TestDaemon::Acknowledge::kNever);
+  daemon_.record(1).acknowledge = Record::Acknowledge::kNever;
   daemon_.start(1, shell("echo begin >&2; seq 1 500000; echo end >&2"));
   ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(1).out.size() >= kWindowBytes; }));
   daemon_.start(2, shell("seq 1 500000"));
@@ -90,7 +90,7 @@ TEST_F(AgentStream, FullWindowStopsTheProgramAndNobodyElse) {
   daemon_.run_until([] { return false; }, 200);
   EXPECT_EQ(daemon_.record(1).out.size(), kWindowBytes);
   EXPECT_EQ(daemon_.record(1).err, "begin\n") << "the program waits in its write";
-  daemon_.set_acknowledge(1, TestDaemon::Acknowledge::kAtOnce);
+  daemon_.record(1).acknowledge = Record::Acknowledge::kAtOnce;
   daemon_.acknowledge_output(1);
   const Record& done = daemon_.finish(1);
   EXPECT_EQ(done.out, numbers_until(500'000));
@@ -99,13 +99,13 @@ TEST_F(AgentStream, FullWindowStopsTheProgramAndNobodyElse) {
 
 TEST_F(AgentStream, OutputOfAnEndedProgramWaitsForTheWindow) {
   daemon_.connect();
-  daemon_.set_acknowledge(1, TestDaemon::Acknowledge::kNever);
+  daemon_.record(1).acknowledge = Record::Acknowledge::kNever;
   // More than the window, less than window and pipe together: the program ends, the exec does not.
   daemon_.start(1, shell("head -c 300000 /dev/zero"));
   ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(1).out.size() == kWindowBytes; }));
   daemon_.run_until([] { return false; }, 100);
   EXPECT_FALSE(daemon_.record(1).exit);
-  daemon_.set_acknowledge(1, TestDaemon::Acknowledge::kAtOnce);
+  daemon_.record(1).acknowledge = Record::Acknowledge::kAtOnce;
   daemon_.acknowledge_output(1);
   const Record& done = daemon_.finish(1);
   ASSERT_TRUE(done.exit);

@@ -320,8 +320,7 @@ void TestDaemon::take_output(uint32_t exec, const Output& output) {
   std::string& log = output.stream == Stream::kStdout ? held.out : held.err;
   if (output.offset != log.size()) contradiction_ = "output at the wrong offset";
   log.append(output.data);
-  auto when = acknowledge_.find(exec);
-  if (when != acknowledge_.end() && when->second == Acknowledge::kNever) return;
+  if (record(exec).acknowledge == Record::Acknowledge::kNever) return;
   send_raw(encode(exec, agent::Acknowledge{output.stream, log.size()}));
 }
 

@@ -50,8 +50,9 @@ class TestSandbox {
   pid_t spawner_pid_ = 0;
 };
 
-// What the daemon holds of one exec.
+// What the daemon holds of one exec, and whether it acknowledges output.
 struct Record {
+  enum class Acknowledge : uint8_t { kAtOnce, kNever } acknowledge = Acknowledge::kAtOnce;
   std::string out, err;
   std::optional<uint32_t> pid;
   std::optional<Exit> exit;
@@ -63,8 +64,6 @@ struct Record {
 
 class TestDaemon {
  public:
-  enum class Acknowledge : uint8_t { kAtOnce, kNever };
-
   explicit TestDaemon(const TestSandbox& sandbox) : sandbox_(sandbox) {}
 
   // Connects, takes the hello and answers with what it holds.
@@ -89,7 +88,6 @@ class TestDaemon {
 
   Record& record(uint32_t exec) { return records_[exec]; }
   void forget(uint32_t exec) { records_.erase(exec); }
-  void set_acknowledge(uint32_t exec, Acknowledge when) { acknowledge_[exec] = when; }
   // A frame contradicted what was held: bytes doubled, skipped or changed.
   const std::string& contradiction() const { return contradiction_; }
 
@@ -101,7 +99,6 @@ class TestDaemon {
   Fd socket_;
   FrameReader reader_{FrameReader::Side::kDaemon};
   std::map<uint32_t, Record> records_;
-  std::map<uint32_t, Acknowledge> acknowledge_;
   std::optional<Hello> hello_;
   std::string contradiction_;
 };

@@ -35,7 +35,7 @@ struct Plan {
 
 // Each step returns 0 or -1 with errno.
 
-int enter_session(const Plan&) { return setsid() < 0 ? -1 : 0; }
+int leave_terminal(const Plan&) { return setsid() < 0 ? -1 : 0; }
 
 int connect_streams(const Plan& plan) {
   // Copies above the numbers that are about to be overwritten; their originals go with the
@@ -151,7 +151,7 @@ int execute(const Plan& plan) {
     StartStep step;
     int (*take)(const Plan&);
   } constexpr kSteps[] = {
-      {StartStep::kSession, enter_session},
+      {StartStep::kTerminal, leave_terminal},
       {StartStep::kStreams, connect_streams},
       {StartStep::kSignals, reset_signals},
       {StartStep::kLimits, set_limits},
@@ -174,7 +174,7 @@ int execute(const Plan& plan) {
 
 std::string_view step_name(StartStep step) {
   switch (step) {
-    case StartStep::kSession:
+    case StartStep::kTerminal:
       return "setsid";
     case StartStep::kStreams:
       return "connect streams";

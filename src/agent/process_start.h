@@ -32,7 +32,7 @@ enum class Parent : uint8_t { kCaller, kCallersParent };
 // The steps of a start, in order. A new process that fails in one writes a StartReport and ends;
 // one that succeeds closes the pipe by its execve.
 enum class StartStep : uint32_t {
-  kSession,
+  kTerminal,
   kStreams,
   kSignals,
   kLimits,

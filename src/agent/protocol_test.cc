@@ -201,6 +201,15 @@ void feed(FrameReader& reader, std::string_view bytes) {
   reader.commit(bytes.size());
 }
 
+void take_all(FrameReader& reader, std::vector<uint32_t>& execs) {
+  while (true) {
+    auto frame = reader.next();
+    ASSERT_TRUE(frame.ok());
+    if (!*frame) return;
+    execs.push_back((*frame)->exec);
+  }
+}
+
 TEST(FrameReader, CutsFramesHoweverTheBytesArrive) {
   std::string bytes = encode(1, some_start()) + encode_signal(2, 9) + encode_exit_acknowledge(3);
   for (size_t piece = 1; piece < bytes.size(); ++piece) {
@@ -208,12 +217,7 @@ TEST(FrameReader, CutsFramesHoweverTheBytesArrive) {
     std::vector<uint32_t> execs;
     for (size_t at = 0; at < bytes.size(); at += piece) {
       feed(reader, std::string_view(bytes).substr(at, piece));
-      while (true) {
-        auto frame = reader.next();
-        ASSERT_TRUE(frame.ok());
-        if (!*frame) break;
-        execs.push_back((*frame)->exec);
-      }
+      take_all(reader, execs);
     }
     EXPECT_EQ(execs, (std::vector<uint32_t>{1, 2, 3})) << piece;
   }

@@ -11,7 +11,7 @@ namespace atl::cli {
 class RestartDelay {
  public:
   static constexpr std::chrono::milliseconds kFirst{10};
-  static constexpr std::chrono::milliseconds kLongest{5'000};
+  static constexpr std::chrono::milliseconds kLongest{500};
   static constexpr std::chrono::milliseconds kHealthy{10'000};
 
   std::chrono::milliseconds after(std::chrono::milliseconds lived) {

@@ -35,7 +35,7 @@ Result<void> enter_own_namespaces() {
 }
 
 Result<Fd> take_lock(const Host& host) {
-  ATOLL_TRY(Fd file, open_at(host.run.get(), "warden.lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0644));
+  ATOLL_TRY(Fd file, open_at(host.run.get(), "warden.lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
   struct flock whole = {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
