@@ -22,8 +22,7 @@ using std::chrono::steady_clock;
 
 constexpr size_t kMaxHeaderBytes = 64 * 1024;
 constexpr size_t kStepBytes = 64 * 1024;
-// What a server may answer while we are still sending.
-constexpr size_t kMaxEarlyBytes = 1024 * 1024;
+constexpr size_t kMaxConsumedBytes = 4 * 1024 * 1024;
 
 using Sink = std::function<bool(std::string_view)>;
 
@@ -74,13 +73,16 @@ class BlockingClient final : public Client {
   Result<void> wait(short events);
   bool idle_connection_is_dead() const;
   void hang_up();
+  std::string_view input() const { return std::string_view(input_).substr(consumed_); }
+  void consume(size_t bytes);
 
   std::string host_;
   unsigned short port_;
   milliseconds timeout_;
   Fd socket_;
   std::string input_;
-  bool heard_ = false;  // any byte of the answer
+  size_t consumed_ = 0;  // bytes at the front of input_
+  bool heard_ = false;   // any byte of the answer
   SteadyTime deadline_;
 };
 
@@ -176,8 +178,8 @@ Result<void> BlockingClient::connect_to(const addrinfo& address) {
   if (setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
     return Error::system("set TCP_NODELAY");
   }
+  hang_up();
   socket_ = std::move(fd);
-  input_.clear();
   if (::connect(socket_.get(), address.ai_addr, address.ai_addrlen) == 0) return {};
   int why = errno;
   if (why == EINPROGRESS) {
@@ -217,7 +219,10 @@ Result<void> BlockingClient::send_bytes(std::string_view bytes) {
     // ever.
     ATOLL_TRY_VOID(wait(POLLIN | POLLOUT));
     pollfd state{.fd = socket_.get(), .events = POLLIN, .revents = 0};
-    if (poll(&state, 1, 0) != 1 || input_.size() >= kMaxEarlyBytes) continue;
+    if (poll(&state, 1, 0) != 1) continue;
+    if (input_.size() >= kMaxResponseBytes) {
+      return Error(Code::kExhausted, "receive from " + host_ + ": answer is too long");
+    }
     ATOLL_TRY(size_t early, receive_more());
     if (early == 0) return Error(Code::kUnavailable, "send: connection closed by the server");
   }
@@ -234,7 +239,7 @@ Result<Response> BlockingClient::receive(const Message& message, const Sink& sin
     response.status = parser.status();
     response.headers = parser.take_headers();
     ATOLL_TRY_VOID(receive_body(parser, sink));
-    bool reusable = parser.body_done() && parser.keep_alive() && input_.empty();
+    bool reusable = parser.body_done() && parser.keep_alive() && input().empty();
     if (!reusable) hang_up();
     return response;
   }
@@ -243,14 +248,14 @@ Result<Response> BlockingClient::receive(const Message& message, const Sink& sin
 Result<void> BlockingClient::receive_header(ResponseParser& parser, Method method) {
   HeaderScanner scanner;
   for (;;) {
-    auto length = scanner.scan(input_);
+    auto length = scanner.scan(input());
     if (!length.ok()) return Error(Code::kCorrupt, "response header: " + length.error().message());
     if (*length > 0) {
-      ATOLL_TRY_VOID(parser.parse_header(std::string_view(input_).substr(0, *length), method));
-      input_.erase(0, *length);
+      ATOLL_TRY_VOID(parser.parse_header(input().substr(0, *length), method));
+      consume(*length);
       return {};
     }
-    if (input_.size() > kMaxHeaderBytes) {
+    if (input().size() > kMaxHeaderBytes) {
       return Error(Code::kExhausted, "response header is too long");
     }
     ATOLL_TRY(size_t count, receive_more());
@@ -261,16 +266,16 @@ Result<void> BlockingClient::receive_header(ResponseParser& parser, Method metho
 Result<void> BlockingClient::receive_body(ResponseParser& parser, const Sink& sink) {
   std::string piece(kStepBytes, '\0');
   while (!parser.body_done()) {
-    auto decoded = parser.decode(input_, piece);
+    auto decoded = parser.decode(input(), piece);
     if (!decoded.ok()) return std::move(decoded).error().with_context("response");
-    input_.erase(0, decoded->consumed);
+    consume(decoded->consumed);
     if (decoded->produced > 0) {
       // Not wanted any more: what is under way on this connection belongs to nobody.
       if (!sink(std::string_view(piece).substr(0, decoded->produced))) return {};
       continue;
     }
     if (parser.body_done()) break;
-    if (input_.size() > kMaxHeaderBytes) return Error(Code::kCorrupt, "response: bad chunk");
+    if (input().size() > kMaxHeaderBytes) return Error(Code::kCorrupt, "response: bad chunk");
     ATOLL_TRY(size_t count, receive_more());
     if (count == 0) return parser.finish();
   }
@@ -320,6 +325,15 @@ bool BlockingClient::idle_connection_is_dead() const {
 void BlockingClient::hang_up() {
   socket_.reset();
   input_.clear();
+  consumed_ = 0;
+}
+
+void BlockingClient::consume(size_t bytes) {
+  consumed_ += bytes;
+  // Seldom, because what is left has to move.
+  if (consumed_ < input_.size() && consumed_ < kMaxConsumedBytes) return;
+  input_.erase(0, consumed_);
+  consumed_ = 0;
 }
 
 }  // namespace

@@ -104,24 +104,25 @@ class RawPeer {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   }
-  void send(std::string_view bytes) {
+  // False when the server has reset the connection.
+  bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       ssize_t count = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (count <= 0) return;
+      if (count <= 0) return false;
       bytes.remove_prefix(static_cast<size_t>(count));
     }
+    return true;
   }
   void end_sending() { shutdown(fd_.get(), SHUT_WR); }
   void close() { fd_.reset(); }
   int fd() const { return fd_.get(); }
 
-  // Everything up to the end of the stream; "<timeout>" is appended when it does not come.
+  // Everything up to the end of the stream, which must come.
   std::string read_to_end(milliseconds time = milliseconds(5000)) {
     auto end = TestClock::now() + time;
     while (read_some(end)) continue;
-    std::string all = std::move(input_);
-    input_.clear();
-    return ended_ ? all : all + "<timeout>";
+    EXPECT_TRUE(ended_) << "the connection was not closed";
+    return take(input_.size());
   }
   // Everything up to and including `mark`; what there is when it does not come.
   std::string read_until(std::string_view mark, milliseconds time = milliseconds(5000)) {
