@@ -34,7 +34,7 @@ std::string with_key(std::string_view input, const std::string& key) {
   return bytes;
 }
 
-void exchange(unsigned short port, const std::string& bytes) {
+void converse(unsigned short port, const std::string& bytes) {
   atl::Fd socket_fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -54,6 +54,6 @@ void exchange(unsigned short port, const std::string& bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   atl::api::TestServer& server = the_server();
   std::string_view input(reinterpret_cast<const char*>(data), size);
-  exchange(server.port, with_key(input, server.key));
+  converse(server.port, with_key(input, server.key));
   return 0;
 }

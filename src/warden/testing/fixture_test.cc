@@ -267,4 +267,21 @@ std::vector<std::string> traces(const std::string& run_dir, pid_t mounts_of) {
   return found;
 }
 
+std::vector<std::string> settled_traces(const std::string& run_dir, pid_t mounts_of,
+                                        const std::vector<std::string>& expected) {
+  auto found = traces(run_dir, mounts_of);
+  for (int i = 0; i < 300 && found != expected; ++i) {
+    usleep(10'000);
+    found = traces(run_dir, mounts_of);
+  }
+  return found;
+}
+
+void wait_until_childless(pid_t warden) {
+  std::string task = std::to_string(warden);
+  std::string path = "/proc/" + task + "/task/" + task + "/children";
+  for (int i = 0; i < 300 && !read_text(path).empty(); ++i) usleep(10'000);
+  EXPECT_EQ(read_text(path), "");
+}
+
 }  // namespace atl::warden::testing

@@ -83,6 +83,12 @@ std::string value_of(const std::string& report, const std::string& key);
 // namespace.
 std::vector<std::string> traces(const std::string& run_dir, pid_t mounts_of);
 
+// The same, but given time to become what is expected: the warden reaps after the reply.
+std::vector<std::string> settled_traces(const std::string& run_dir, pid_t mounts_of,
+                                        const std::vector<std::string>& expected);
+// Waits until the warden has no child: no work under way and no isolate.
+void wait_until_childless(pid_t warden);
+
 std::string read_text(const std::string& path);
 
 }  // namespace atl::warden::testing
