@@ -59,14 +59,35 @@ Result<void> write_file_at(int directory, const std::string& path, std::string_v
   return {};
 }
 
+Result<void> sync_directory_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  std::string directory = ".";
+  if (slash != path.npos) directory = slash == 0 ? "/" : path.substr(0, slash);
+  ATOLL_TRY(Fd fd, open_file(directory, O_RDONLY | O_DIRECTORY));
+  if (fsync(fd.get()) != 0) return Error::system("fsync " + directory);
+  return {};
+}
+
+namespace {
+
+Result<void> write_synced(const std::string& path, std::string_view bytes, unsigned mode) {
+  ATOLL_TRY(Fd fd, open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode));
+  if (fchmod(fd.get(), mode) != 0) return Error::system("chmod " + path);
+  ATOLL_TRY_VOID(write_all(fd.get(), bytes));
+  if (fsync(fd.get()) != 0) return Error::system("fsync " + path);
+  return {};
+}
+
+}  // namespace
+
 Result<void> replace_file(const std::string& path, std::string_view bytes, unsigned mode) {
   std::string temporary = path + ".new";
-  ATOLL_TRY(Fd fd, open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode));
-  if (fchmod(fd.get(), mode) != 0) return Error::system("chmod " + temporary);
-  ATOLL_TRY_VOID(write_all(fd.get(), bytes));
-  if (fsync(fd.get()) != 0) return Error::system("fsync " + temporary);
-  if (rename(temporary.c_str(), path.c_str()) != 0) return Error::system("rename " + temporary);
-  return {};
+  Result<void> done = write_synced(temporary, bytes, mode);
+  if (done && rename(temporary.c_str(), path.c_str()) != 0)
+    done = Error::system("rename " + temporary);
+  if (done) return sync_directory_of(path);
+  unlink(temporary.c_str());
+  return done;
 }
 
 Result<void> make_directory(const std::string& path, unsigned mode) {

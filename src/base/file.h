@@ -30,7 +30,11 @@ Result<void> write_all(int fd, std::string_view bytes);
 // Writes to an existing file (as /proc and cgroup files are), in one write(2).
 Result<void> write_file_at(int directory, const std::string& path, std::string_view bytes);
 
-// Creates or replaces by a synced temporary file and a rename, so that a reader never sees half.
+// A new or renamed file survives power loss only when the directory that names it was synced too.
+Result<void> sync_directory_of(const std::string& path);
+
+// Creates or replaces by a synced temporary file and a rename, so that a reader never sees half,
+// and durable when it returns. A failure leaves the old file and no temporary one.
 Result<void> replace_file(const std::string& path, std::string_view bytes, unsigned mode);
 
 // mkdir that accepts an existing directory.

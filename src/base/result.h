@@ -90,13 +90,14 @@ class [[nodiscard]] Result {
     ATOLL_CHECK(ok());
     return *std::get_if<0>(&state_);
   }
-  T&& value() && {
+  // By value: a reference into a temporary would dangle in `for (auto& x : f().value())`.
+  T value() && {
     ATOLL_CHECK(ok());
     return std::move(*std::get_if<0>(&state_));
   }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 

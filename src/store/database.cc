@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "store/directory_sync.h"
+#include "base/file.h"
 
 namespace atl::store {
 namespace {

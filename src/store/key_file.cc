@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/ids.h"
-#include "store/directory_sync.h"
 #include "store/sha256.h"
 
 namespace atl::store {
@@ -96,7 +95,6 @@ Result<std::string> ensure_local_key(Catalog& catalog, const std::string& path) 
 
   std::string key = draw_key();
   ATOLL_TRY_VOID(replace_file(path, key + "\n", kPrivateMode));
-  ATOLL_TRY_VOID(sync_directory_of(path));
   ATOLL_TRY_VOID(insert_local_key(catalog, path, key));
   return key;
 }

@@ -5,12 +5,12 @@
 
 #include "agent/protocol.h"
 #include "base/check.h"
+#include "frame_stream.h"
 
 namespace {
 
 using namespace atl::agent;
-
-std::string_view payload_of(std::string_view frame) { return frame.substr(kHeaderBytes); }
+using atl::fuzz::payload_of;
 
 void decode_all(std::string_view payload) {
   if (auto welcome = decode_welcome(payload); welcome.ok()) {
@@ -28,32 +28,15 @@ void decode_all(std::string_view payload) {
     ATOLL_CHECK(*signal_number >= 1 && *signal_number <= 64);
 }
 
-// The first byte of the input says into how large pieces the stream falls.
-void read_stream(std::string_view bytes) {
-  if (bytes.empty()) return;
-  size_t piece = 1 + static_cast<unsigned char>(bytes[0]);
-  bytes.remove_prefix(1);
-  FrameReader reader(FrameReader::Side::kAgent);
-  while (!bytes.empty()) {
-    std::string_view next = bytes.substr(0, piece);
-    bytes.remove_prefix(next.size());
-    next.copy(reader.prepare(next.size()), next.size());
-    reader.commit(next.size());
-    while (true) {
-      auto frame = reader.next();
-      if (!frame.ok()) return;
-      if (!*frame) break;
-      ATOLL_CHECK((*frame)->payload.size() <= kMaxRequestBytes);
-      decode_all((*frame)->payload);
-    }
-  }
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  read_stream(bytes);
+  auto decode_frame = [](std::string_view payload) {
+    ATOLL_CHECK(payload.size() <= kMaxRequestBytes);
+    decode_all(payload);
+  };
+  atl::fuzz::read_stream(bytes, FrameReader::Side::kAgent, decode_frame);
   decode_all(bytes);
   return 0;
 }
