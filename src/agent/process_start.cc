@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "linux/capabilities.h"
+#include "linux/signals.h"
 
 namespace atl::agent {
 namespace {
@@ -49,17 +50,6 @@ int connect_streams(const Plan& plan) {
   return dup3(sources[kReportFd], kReportFd, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
-int reset_signals(const Plan&) {
-  for (int number = 1; number < NSIG; ++number) {
-    if (number == SIGKILL || number == SIGSTOP) continue;
-    // Fails only for the two that the C library keeps for threads.
-    signal(number, SIG_DFL);
-  }
-  sigset_t none;
-  sigemptyset(&none);
-  return sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
 int set_limits(const Plan& plan) {
   umask(022);
   // Zero would not stop a core_pattern that is a pipe; one byte does.
@@ -75,6 +65,8 @@ int errno_of(const Result<void>& result) {
   errno = result.error().system_errno();
   return -1;
 }
+
+int reset_signals(const Plan&) { return errno_of(linux::reset_signals()); }
 
 int limit_bounding_set(const Plan& plan) {
   return errno_of(linux::limit_bounding_set(plan.capabilities));

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "linux/pidfd.h"
+#include "linux/signals.h"
 
 namespace atl::cli {
 namespace {
@@ -35,10 +36,10 @@ struct Failure {
 }
 
 void reset_signals(int report) {
-  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  if (sigprocmask(SIG_SETMASK, &none, nullptr) != 0) fail(report, "unblock signals");
+  auto done = linux::reset_signals();
+  if (done) return;
+  errno = done.error().system_errno();
+  fail(report, "reset signals");
 }
 
 void place_descriptors(int report, int output) {

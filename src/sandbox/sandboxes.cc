@@ -136,6 +136,7 @@ Task<Result<void>> Sandboxes::adopt() {
   std::set<SandboxId> unowned(listed.begin(), listed.end());
   for (const store::SandboxRow& row : rows) {
     bool exists = unowned.erase(row.id) > 0;
+    if (all_.contains(row.id)) continue;  // taken up by an attempt that failed later on
     ATOLL_CO_TRY_VOID(co_await adopt_row(row, exists));
   }
   for (SandboxId id : unowned) {
@@ -147,26 +148,27 @@ Task<Result<void>> Sandboxes::adopt() {
 }
 
 Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exists) {
-  Limits limits = limits_of(row);
-  auto sandbox =
-      std::make_shared<Sandbox>(services_, row, limits, admission_.count_existing(limits));
-  all_.emplace(row.id, sandbox);
-  if (!isolate_exists) sandbox->set_isolate_removed();
-  // `creating` was never acknowledged to anybody; `deleting` was, and must come to its end.
-  if (row.state == "creating" || row.state == "deleting") {
-    auto deleted = co_await delete_now(sandbox);
-    if (!deleted) log_warning("left for the sweep", {{"sandbox", row.id.view()}, deleted.error()});
-    co_return Result<void>();
-  }
   auto read_execs = [id = row.id](store::Catalog& catalog) {
     return catalog.execs().all_running(id);
   };
   ATOLL_CO_TRY(auto execs, co_await services_.ledger.run(read_execs));
+  Limits limits = limits_of(row);
+  auto sandbox =
+      std::make_shared<Sandbox>(services_, row, limits, admission_.count_existing(limits));
+  if (!isolate_exists) sandbox->set_isolate_removed();
   for (const store::ExecRow& exec : execs)
     ATOLL_CO_TRY_VOID(sandbox->execs().adopt(exec, limits.output_bytes));
-  if (row.state == "failed") co_return Result<void>();
-  sandbox->set_running();
-  sandbox->begin_talk();  // not awaited: one agent that does not answer must not delay the others
+  all_.emplace(row.id, sandbox);
+  // `creating` was never acknowledged to anybody; `deleting` was, and must come to its end.
+  if (row.state == "creating" || row.state == "deleting") {
+    auto deleted = co_await delete_now(sandbox);
+    if (!deleted) log_warning("left for the sweep", {{"sandbox", row.id.view()}, deleted.error()});
+  } else if (row.state == "failed") {
+    co_await sandbox->execs().end_all(Verdict::kSandboxGone, row.failure);
+  } else {
+    sandbox->set_running();
+    sandbox->begin_talk();  // not awaited: one agent that does not answer must not delay the others
+  }
   co_return Result<void>();
 }
 

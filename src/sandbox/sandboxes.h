@@ -49,7 +49,8 @@ class Sandboxes {
                                                     std::optional<store::SandboxCursor> after,
                                                     size_t limit);
 
-  // Once at start: rows and isolates are compared, what fits is taken up, the rest is cleaned away.
+  // At start: rows and isolates are compared, what fits is taken up, the rest is cleaned away.
+  // After an error it is called again and goes on where it was.
   Task<Result<void>> adopt();
   // Ends what is due and retries what could not be freed. Called now and then, and by tests.
   Task<void> sweep();

@@ -163,6 +163,24 @@ TEST(Sandboxes, RestartRemovesIsolatesThatNoRowKnows) {
   EXPECT_TRUE(bed.run(bed.driver->list())->empty());
 }
 
+TEST(Sandboxes, AdoptionThatFailedGoesOnWhereItWas) {
+  TestBed bed;
+  SandboxId id = bed.create()->id();
+  isolate::LaunchSpec spec{SandboxId::draw(), *Digest::parse(std::string(64, 'a')), {}, {}};
+  ASSERT_TRUE(bed.run(bed.driver->launch(spec)).ok());
+  bed.restart();
+  bed.driver->fail_removes(Error(Code::kUnavailable, "the warden is away"));
+  EXPECT_FALSE(bed.run(bed.sandboxes().adopt()).ok());
+  bed.driver->fail_removes(std::nullopt);
+  ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
+  bed.settle();
+  EXPECT_EQ(bed.admission().sandboxes(), 1u);
+  auto sandbox = bed.sandboxes().find(kTenant, id);
+  ASSERT_NE(sandbox, nullptr);
+  EXPECT_EQ(bed.run_exec(*sandbox, {"echo", "hi"}).verdict, "ok");
+  EXPECT_EQ(bed.run(bed.driver->list())->size(), 1u);
+}
+
 TEST(Sandboxes, RestartFinishesADeletionThatWasBegun) {
   TestBed bed;
   SandboxId id = bed.create()->id();

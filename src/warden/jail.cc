@@ -21,6 +21,7 @@
 #include "linux/capabilities.h"
 #include "linux/mounts.h"
 #include "linux/network.h"
+#include "linux/signals.h"
 #include "linux/unix_socket.h"
 
 namespace atl::warden {
@@ -45,15 +46,6 @@ Result<void> set_limits() {
   files.rlim_max = std::min(files.rlim_max, kOpenFilesHard);
   files.rlim_cur = std::min(files.rlim_max, kOpenFilesSoft);
   if (setrlimit(RLIMIT_NOFILE, &files) != 0) return Error::system("limit open files");
-  return {};
-}
-
-// The warden blocks some signals and ignores SIGPIPE; both would survive execve.
-Result<void> reset_signals() {
-  sigset_t none;
-  sigemptyset(&none);
-  if (sigprocmask(SIG_SETMASK, &none, nullptr) != 0) return Error::system("unblock signals");
-  if (signal(SIGPIPE, SIG_DFL) == SIG_ERR) return Error::system("reset SIGPIPE");
   return {};
 }
 
@@ -273,7 +265,7 @@ Result<void> Jail::release_spawner() { return tell_spawner(kRootReady); }
 Result<void> Jail::confine() {
   setsid();  // fails only for a process that leads a group already, which does no harm
   ATOLL_TRY_VOID(set_limits());
-  ATOLL_TRY_VOID(reset_signals());
+  ATOLL_TRY_VOID(linux::reset_signals());
   return drop_capabilities();
 }
 

@@ -1,0 +1,63 @@
+#include "daemon/options.h"
+
+#include <gtest/gtest.h>
+
+namespace atl::daemon {
+namespace {
+
+Result<Options> parse(std::vector<std::string> more) {
+  std::vector<std::string> arguments = {"--state-dir", "/s", "--run-dir", "/r"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return parse_options(arguments);
+}
+
+TEST(Options, ListensOnLoopbackByDefault) {
+  auto options = parse({});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->listen_address, "127.0.0.1");
+  EXPECT_EQ(options->listen_port, 4700);
+  EXPECT_EQ(options->state_directory, "/s");
+  EXPECT_EQ(options->run_directory, "/r");
+}
+
+TEST(Options, OtherMachinesAreLetInOnlyWhenAskedFor) {
+  for (const char* address : {"0.0.0.0:4700", "10.0.0.1:80", "[::]:4700", "[fe80::1]:1"}) {
+    auto refused = parse({"--listen", address});
+    ASSERT_FALSE(refused.ok()) << address;
+    EXPECT_NE(refused.error().message().find("--allow-remote"), std::string::npos) << address;
+    EXPECT_TRUE(parse({"--listen", address, "--allow-remote"}).ok()) << address;
+  }
+  for (const char* address : {"127.0.0.1:0", "127.9.9.9:1", "[::1]:4700"})
+    EXPECT_TRUE(parse({"--listen", address}).ok()) << address;
+}
+
+TEST(Options, RefusesWhatItDoesNotUnderstand) {
+  for (std::vector<std::string> bad :
+       std::vector<std::vector<std::string>>{{"--listen", "127.0.0.1"},
+                                             {"--listen", "localhost:1"},
+                                             {"--listen", "127.0.0.1:65536"},
+                                             {"--listen", "127.0.0.1:-1"},
+                                             {"--listen", "127.0.0.1:1x"},
+                                             {"--listen"},
+                                             {"--verbose"},
+                                             {"extra"},
+                                             {"--max-sandboxes", "many"},
+                                             {"--memory-budget", "-1"}})
+    EXPECT_FALSE(parse(bad).ok()) << bad[0];
+  EXPECT_FALSE(parse_options({"--state-dir", "/s"}).ok());
+  EXPECT_FALSE(parse_options({"--run-dir", "/r"}).ok());
+}
+
+TEST(Options, ReadsBudgetsAndHostNames) {
+  auto options = parse({"--max-sandboxes", "7", "--memory-budget", "1000", "--disk-budget", "2000",
+                        "--log-budget", "3000", "--host-name", "a.example", "--host-name", "b"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->max_sandboxes, 7u);
+  EXPECT_EQ(options->memory_budget_bytes, 1000u);
+  EXPECT_EQ(options->disk_budget_bytes, 2000u);
+  EXPECT_EQ(options->log_budget_bytes, 3000u);
+  EXPECT_EQ(options->host_names.size(), 2u);
+}
+
+}  // namespace
+}  // namespace atl::daemon

@@ -1,0 +1,154 @@
+#include "isolate/warden_client.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "linux/unix_socket.h"
+
+namespace atl::isolate {
+namespace {
+
+using warden::Operation;
+using warden::Reply;
+using warden::Request;
+
+Reply answer_to(const Request& request) {
+  Reply reply{};
+  reply.magic = warden::kMagic;
+  reply.version = warden::kVersion;
+  reply.operation = request.operation;
+  reply.request_id = request.request_id;
+  return reply;
+}
+
+// A warden that does what the test says with one connection, in a thread of its own.
+class ScriptedWarden {
+ public:
+  using Script = std::function<void(int socket)>;
+
+  ScriptedWarden() {
+    char name[] = "/tmp/atoll-warden-client-XXXXXX";
+    ATOLL_CHECK(mkdtemp(name) != nullptr);
+    directory = name;
+  }
+  ~ScriptedWarden() {
+    if (thread_.joinable()) thread_.join();
+    std::filesystem::remove_all(directory);
+  }
+  void serve(Script script) {
+    Fd folder = open_file(directory, O_PATH | O_DIRECTORY).value();
+    Fd listener = linux::listen_at(folder.get(), "warden.sock", SOCK_SEQPACKET, 4).value();
+    thread_ = std::thread([script, socket = listener.release()] {
+      Fd owned(socket);
+      Fd connection(accept(owned.get(), nullptr, nullptr));
+      script(connection.get());
+    });
+  }
+
+  std::string directory;
+
+ private:
+  std::thread thread_;
+};
+
+Request receive(int socket) {
+  Request request{};
+  EXPECT_EQ(recv(socket, &request, sizeof request, 0), static_cast<ssize_t>(sizeof request));
+  return request;
+}
+
+void send_reply(int socket, const Reply& reply) {
+  EXPECT_EQ(send(socket, &reply, sizeof reply, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof reply));
+}
+
+Task<void> ask_into(WardenClient& client, Operation operation,
+                    std::optional<Result<WardenClient::Answer>>& slot) {
+  Request request{};
+  request.operation = operation;
+  slot.emplace(co_await client.ask(request));
+}
+
+// Asks for all at once and waits for every answer.
+std::vector<Result<WardenClient::Answer>> ask_all(const std::string& directory,
+                                                  std::vector<Operation> operations) {
+  boost::asio::io_context context;
+  WardenClient client(context.get_executor(), directory);
+  std::vector<std::optional<Result<WardenClient::Answer>>> slots(operations.size());
+  for (size_t i = 0; i < operations.size(); ++i) {
+    // detached: owned by this call, which runs the context until all have answered
+    boost::asio::co_spawn(context, ask_into(client, operations[i], slots[i]),
+                          boost::asio::detached);
+  }
+  auto waiting = [&] {
+    return std::any_of(slots.begin(), slots.end(), [](auto& slot) { return !slot.has_value(); });
+  };
+  while (waiting()) context.run_one();
+  std::vector<Result<WardenClient::Answer>> answers;
+  for (auto& slot : slots) answers.push_back(std::move(*slot));
+  client.close();
+  context.poll();
+  return answers;
+}
+
+TEST(WardenClient, MatchesRepliesThatComeInAnotherOrder) {
+  ScriptedWarden warden;
+  warden.serve([](int socket) {
+    Request first = receive(socket);
+    Request second = receive(socket);
+    EXPECT_EQ(first.magic, warden::kMagic);
+    EXPECT_NE(first.request_id, second.request_id);
+    send_reply(socket, answer_to(second));
+    send_reply(socket, answer_to(first));
+  });
+  auto answers = ask_all(warden.directory, {Operation::kProbe, Operation::kList});
+  ASSERT_TRUE(answers[0].ok() && answers[1].ok());
+  EXPECT_EQ(answers[0]->reply.operation, Operation::kProbe);
+  EXPECT_EQ(answers[1]->reply.operation, Operation::kList);
+}
+
+TEST(WardenClient, EveryPendingRequestFailsWhenTheWardenDies) {
+  ScriptedWarden warden;
+  warden.serve([](int socket) {
+    receive(socket);
+    receive(socket);
+  });
+  for (auto& answer : ask_all(warden.directory, {Operation::kProbe, Operation::kList})) {
+    ASSERT_FALSE(answer.ok());
+    EXPECT_EQ(answer.error().code(), Code::kUnavailable);
+    EXPECT_EQ(answer.error().reason(), "warden_unavailable");
+  }
+}
+
+TEST(WardenClient, NoWardenIsUnavailableAtOnce) {
+  ScriptedWarden warden;
+  auto answers = ask_all(warden.directory, {Operation::kProbe});
+  ASSERT_FALSE(answers[0].ok());
+  EXPECT_EQ(answers[0].error().reason(), "warden_unavailable");
+}
+
+TEST(WardenClient, AMalformedReplyEndsTheConnection) {
+  ScriptedWarden warden;
+  warden.serve([](int socket) {
+    Reply reply = answer_to(receive(socket));
+    reply.magic = 1;
+    send_reply(socket, reply);
+  });
+  auto answers = ask_all(warden.directory, {Operation::kProbe});
+  ASSERT_FALSE(answers[0].ok());
+  EXPECT_EQ(answers[0].error().code(), Code::kCorrupt);
+}
+
+}  // namespace
+}  // namespace atl::isolate
