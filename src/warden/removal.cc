@@ -66,6 +66,7 @@ Result<void> remove_all(Host& host) {
   ATOLL_TRY(auto ids, list_records(host));
   for (const SandboxId& id : ids) ATOLL_TRY_VOID(remove_isolate(host, id));
   ATOLL_TRY_VOID(remove_strays(host));
+  ATOLL_TRY_VOID(remove_empty_registry());
   ATOLL_TRY_VOID(remove_parent_groups(host));
   ATOLL_TRY_VOID(unmount_images(host));
   if (unlinkat(host.run.get(), "warden.sock", 0) != 0 && errno != ENOENT)

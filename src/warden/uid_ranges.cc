@@ -117,4 +117,9 @@ Result<void> free_stale_uid_ranges(const Host& host) {
   return {};
 }
 
+Result<void> remove_empty_registry() {
+  if (rmdir(kRegistry) == 0 || errno == ENOENT || errno == ENOTEMPTY) return {};
+  return Error::system(std::string("rmdir ") + kRegistry);
+}
+
 }  // namespace atl::warden

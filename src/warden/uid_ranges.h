@@ -29,5 +29,8 @@ Result<void> free_uid_range(const Host& host, const SandboxId& id, int record);
 
 // Frees the ranges of isolates that exist no more, of any Atoll.
 Result<void> free_stale_uid_ranges(const Host& host);
+// Once no Atoll on this host has a range. A launch of another one that meets the gap fails and can
+// be repeated.
+Result<void> remove_empty_registry();
 
 }  // namespace atl::warden

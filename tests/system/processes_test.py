@@ -118,6 +118,8 @@ class Supervisor(unittest.TestCase):
         atoll.wait_for("the lock to be free", lambda: self.atoll.supervisor_pid is None)
         self.atoll.down()
         self.assertFalse(os.path.exists(self.atoll.run_directory))
+        if not self.before["uid ranges"]:
+            self.assertFalse(os.path.exists("/run/atoll-uid-ranges"))
 
     def test_state_survives_down_and_up(self):
         sandbox = self.atoll.create()["id"]
