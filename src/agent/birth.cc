@@ -35,7 +35,7 @@ Result<BirthRecord> read_birth_record() {
   std::memcpy(&record, bytes, sizeof record);
   if (record.version != kProtocolVersion)
     return Error(Code::kUnsupported, "birth record has an unknown version");
-  if (record.has_spawner > 1 || record.reserved != 0)
+  if (record.has_spawner > 1 || record.on_oom > OnOom::kEndSandbox || record.reserved != 0)
     return Error(Code::kCorrupt, "birth record has an unknown field");
   return record;
 }

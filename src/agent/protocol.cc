@@ -183,6 +183,9 @@ std::string encode(uint32_t exec, const Start& start) {
   writer.u8(static_cast<uint8_t>(start.user));
   writer.u32(start.timeout_ms);
   writer.u64(start.output_limit_bytes);
+  writer.u8(static_cast<uint8_t>(start.on_output_limit));
+  writer.u32(start.cpu_time_ms);
+  writer.u32(start.open_files);
   return frame.take();
 }
 
@@ -195,8 +198,13 @@ Result<Start> decode_start(std::string_view payload) {
   uint8_t user = reader.u8();
   start.timeout_ms = reader.u32();
   start.output_limit_bytes = reader.u64();
+  uint8_t on_output_limit = reader.u8();
+  start.cpu_time_ms = reader.u32();
+  start.open_files = reader.u32();
   if (!reader.done() || user > static_cast<uint8_t>(User::kRoot)) return malformed("start");
+  if (on_output_limit > static_cast<uint8_t>(OnOutputLimit::kKill)) return malformed("start");
   start.user = static_cast<User>(user);
+  start.on_output_limit = static_cast<OnOutputLimit>(on_output_limit);
   if (start.arguments.empty() || start.arguments[0].empty()) return malformed("start");
   if (start.directory.empty() || start.directory[0] != '/') return malformed("start");
   if (any_has_nul(start.arguments) || any_has_nul(start.environment) || has_nul(start.directory))
@@ -243,10 +251,12 @@ std::string encode(uint32_t exec, const Exit& exit) {
   writer.u8(static_cast<uint8_t>(exit.ending));
   writer.u8(exit.status);
   writer.u8(static_cast<uint8_t>(exit.cause));
-  for (uint64_t value :
-       {exit.stdout_bytes, exit.stderr_bytes, exit.stdout_cut, exit.stderr_cut, exit.start_us,
-        exit.wall_us, exit.drain_us, exit.user_us, exit.system_us, exit.peak_memory_bytes})
+  for (uint64_t value : {exit.stdout_bytes, exit.stderr_bytes, exit.stdout_cut, exit.stderr_cut,
+                         exit.start_us, exit.wall_us, exit.drain_us, exit.user_us, exit.system_us,
+                         exit.peak_memory_bytes, exit.read_bytes, exit.written_bytes})
     writer.u64(value);
+  writer.u16(exit.limits_hit);
+  writer.u8(static_cast<uint8_t>(exit.peak_scope));
   return frame.take();
 }
 
@@ -258,9 +268,15 @@ Result<Exit> decode_exit(std::string_view payload) {
   uint8_t cause = reader.u8();
   for (uint64_t* value :
        {&exit.stdout_bytes, &exit.stderr_bytes, &exit.stdout_cut, &exit.stderr_cut, &exit.start_us,
-        &exit.wall_us, &exit.drain_us, &exit.user_us, &exit.system_us, &exit.peak_memory_bytes})
+        &exit.wall_us, &exit.drain_us, &exit.user_us, &exit.system_us, &exit.peak_memory_bytes,
+        &exit.read_bytes, &exit.written_bytes})
     *value = reader.u64();
-  if (!reader.done() || ending > 1 || cause > 2) return malformed("exit");
+  exit.limits_hit = reader.u16();
+  uint8_t peak_scope = reader.u8();
+  if (!reader.done() || ending > 1 || cause > static_cast<uint8_t>(Cause::kMemory))
+    return malformed("exit");
+  if (peak_scope > 1 || (exit.limits_hit & ~kAllLimitBits) != 0) return malformed("exit");
+  exit.peak_scope = static_cast<PeakScope>(peak_scope);
   exit.ending = static_cast<Ending>(ending);
   exit.cause = static_cast<Cause>(cause);
   if (exit.ending == Ending::kSignaled && (exit.status == 0 || exit.status > kMaxSignal))

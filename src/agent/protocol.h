@@ -48,10 +48,21 @@ inline constexpr int kListenerFd = 3;  // listening AF_UNIX stream socket
 inline constexpr int kCgroupFd = 4;    // directory <id>/run of the v2 tree
 inline constexpr int kBirthFd = 5;     // a memfd with one BirthRecord
 inline constexpr int kSpawnerFd = 6;   // SEQPACKET socket to the spawner, if BirthRecord says so
+// Files of the groups that carry the sandbox's limits, open for reading, whichever version they are
+// of: "oom_kill <n>" is a line of the first, "max <n>" of the second, the third is one number.
+inline constexpr int kMemoryEventsFd = 7;
+inline constexpr int kPidsEventsFd = 8;
+inline constexpr int kMemoryPeakFd = 9;
+inline constexpr int kOomNoticeFd = 10;  // v1: an eventfd; v2: memory.events again (POLLPRI)
+inline constexpr int kLastBirthFd = kOomNoticeFd;
+
+// Whom an out-of-memory kill ends: the rest of the exec that was hit, or all that runs.
+enum class OnOom : uint8_t { kEndExec = 0, kEndSandbox = 1 };
 
 struct BirthRecord {
   uint16_t version;
-  uint16_t has_spawner;  // 1 where limits are in v1 groups: only the spawner's children are in them
+  uint8_t has_spawner;  // 1 where limits are in v1 groups: only the spawner's children are in them
+  OnOom on_oom;
   uint32_t reserved;
   std::array<unsigned char, kNonceBytes> nonce;
 };
@@ -100,6 +111,7 @@ class FrameReader {
 
 enum class Stream : uint8_t { kStdout = 0, kStderr = 1 };
 enum class User : uint8_t { kUser = 0, kRoot = 1 };
+enum class OnOutputLimit : uint8_t { kCut = 0, kKill = 1 };
 
 struct ExecOffsets {
   uint32_t exec;
@@ -125,6 +137,9 @@ struct Start {
   User user = User::kUser;
   uint32_t timeout_ms = 0;          // 0: none
   uint64_t output_limit_bytes = 0;  // per stream; what is beyond is counted and dropped
+  OnOutputLimit on_output_limit = OnOutputLimit::kCut;
+  uint32_t cpu_time_ms = 0;  // user and system time of all its processes; 0: no limit
+  uint32_t open_files = 0;   // per process; 0: what the sandbox was made with
 };
 
 struct Acknowledge {
@@ -139,7 +154,29 @@ struct Output {
 };
 
 enum class Ending : uint8_t { kExited = 0, kSignaled = 1 };
-enum class Cause : uint8_t { kProgram = 0, kWallTime = 1, kClient = 2 };
+// Who ended the main process. kMemory: the kernel, or the agent after a kill by the kernel.
+enum class Cause : uint8_t {
+  kProgram = 0,
+  kWallTime = 1,
+  kClient = 2,
+  kCpuTime = 3,
+  kOutput = 4,
+  kMemory = 5,
+};
+
+// Bits of Exit::limits_hit: which limits were touched while it ran, whether or not they ended it.
+enum class LimitBit : uint16_t {
+  kWallTime = 1 << 0,
+  kCpuTime = 1 << 1,
+  kOutput = 1 << 2,
+  kMemory = 1 << 3,
+  kPids = 1 << 4,
+  kDisk = 1 << 5,
+};
+inline constexpr uint16_t kAllLimitBits = 0x3f;
+
+// Whose peak peak_memory_bytes is: v1 groups know only that of the whole sandbox.
+enum class PeakScope : uint8_t { kExec = 0, kSandbox = 1 };
 
 struct Exit {
   Ending ending;
@@ -148,7 +185,11 @@ struct Exit {
   uint64_t stdout_bytes, stderr_bytes;  // kept: the end offsets of the logs
   uint64_t stdout_cut, stderr_cut;      // produced beyond the limit and dropped
   uint64_t start_us, wall_us, drain_us;
-  uint64_t user_us, system_us, peak_memory_bytes;
+  uint64_t user_us, system_us;  // of every process that was ever in its leaf
+  uint64_t peak_memory_bytes;
+  uint64_t read_bytes, written_bytes;  // from and to storage, main process and those it waited for
+  uint16_t limits_hit;                 // LimitBits
+  PeakScope peak_scope;
 };
 
 struct StartFailed {

@@ -15,7 +15,10 @@ Start some_start() {
           .directory = "/home/user",
           .user = User::kRoot,
           .timeout_ms = 1500,
-          .output_limit_bytes = 1ull << 33};
+          .output_limit_bytes = 1ull << 33,
+          .on_output_limit = OnOutputLimit::kKill,
+          .cpu_time_ms = 2500,
+          .open_files = 64};
 }
 
 Exit some_exit() {
@@ -31,7 +34,11 @@ Exit some_exit() {
           .drain_us = 7,
           .user_us = 8,
           .system_us = 9,
-          .peak_memory_bytes = 10};
+          .peak_memory_bytes = 10,
+          .read_bytes = 11,
+          .written_bytes = 12,
+          .limits_hit = 0x21,
+          .peak_scope = PeakScope::kSandbox};
 }
 
 const std::vector<ExecOffsets> kOffsets = {{1, 10, 20}, {7, 1ull << 40, 0}};
@@ -69,6 +76,9 @@ TEST(Protocol, StartRoundTrip) {
   EXPECT_EQ(decoded->user, User::kRoot);
   EXPECT_EQ(decoded->timeout_ms, 1500u);
   EXPECT_EQ(decoded->output_limit_bytes, 1ull << 33);
+  EXPECT_EQ(decoded->on_output_limit, OnOutputLimit::kKill);
+  EXPECT_EQ(decoded->cpu_time_ms, 2500u);
+  EXPECT_EQ(decoded->open_files, 64u);
 }
 
 TEST(Protocol, ExitRoundTrip) {
@@ -78,11 +88,13 @@ TEST(Protocol, ExitRoundTrip) {
   EXPECT_EQ(decoded->ending, Ending::kSignaled);
   EXPECT_EQ(decoded->status, 9);
   EXPECT_EQ(decoded->cause, Cause::kWallTime);
-  uint64_t values[] = {decoded->stdout_bytes,     decoded->stderr_bytes, decoded->stdout_cut,
-                       decoded->stderr_cut,       decoded->start_us,     decoded->wall_us,
-                       decoded->drain_us,         decoded->user_us,      decoded->system_us,
-                       decoded->peak_memory_bytes};
-  for (uint64_t i = 0; i < 10; ++i) EXPECT_EQ(values[i], i + 1);
+  uint64_t values[] = {decoded->stdout_bytes,      decoded->stderr_bytes, decoded->stdout_cut,
+                       decoded->stderr_cut,        decoded->start_us,     decoded->wall_us,
+                       decoded->drain_us,          decoded->user_us,      decoded->system_us,
+                       decoded->peak_memory_bytes, decoded->read_bytes,   decoded->written_bytes};
+  for (uint64_t i = 0; i < 12; ++i) EXPECT_EQ(values[i], i + 1);
+  EXPECT_EQ(decoded->limits_hit, 0x21);
+  EXPECT_EQ(decoded->peak_scope, PeakScope::kSandbox);
 }
 
 TEST(Protocol, SmallMessagesRoundTrip) {
@@ -183,7 +195,10 @@ TEST(Protocol, ValuesOutsideTheirRangeAreRefused) {
   exit.status = 65;
   EXPECT_FALSE(exit_accepted(exit));
   exit = some_exit();
-  exit.cause = static_cast<Cause>(3);
+  exit.cause = static_cast<Cause>(6);
+  EXPECT_FALSE(exit_accepted(exit));
+  exit = some_exit();
+  exit.limits_hit = kAllLimitBits + 1;
   EXPECT_FALSE(exit_accepted(exit));
   EXPECT_FALSE(decode_signal(payload_of(encode_signal(3, 0))).ok());
   EXPECT_FALSE(decode_signal(payload_of(encode_signal(3, 65))).ok());

@@ -33,6 +33,11 @@ Result<void> to_result(const warden::Reply& reply, std::string_view what) {
       return Error(Code::kExhausted, std::string(what) + ": the host is full at step " +
                                          std::string(warden::step_name(reply.step)))
           .with_reason("host_full");
+    case warden::Status::kRefused: {
+      std::string name(warden::refusal_name(reply.refusal));
+      return Error(Code::kUnsupported, std::string(what) + ": this host cannot enforce " + name)
+          .with_reason(name + "_unavailable");
+    }
     case warden::Status::kFailed:
       break;
   }
@@ -63,6 +68,10 @@ Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
   request.pids = spec.limits.pids;
   request.memory_bytes = spec.limits.memory_bytes;
   request.disk_bytes = spec.limits.disk_bytes;
+  request.open_files = spec.limits.open_files;
+  request.disk_bytes_per_second = spec.limits.disk_bytes_per_second;
+  request.on_oom = spec.limits.on_oom;
+  request.required = spec.limits.required_extras;
   request.image = spec.image.bytes();
   request.nonce = spec.nonce;
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));

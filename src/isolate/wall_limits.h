@@ -12,6 +12,10 @@ struct WallLimits {
   uint64_t memory_bytes;
   uint32_t pids;
   uint64_t disk_bytes;
+  uint32_t open_files = warden::kDefaultOpenFiles;
+  uint64_t disk_bytes_per_second = 0;  // 0: not limited
+  warden::OnOom on_oom = warden::OnOom::kEndExec;
+  uint32_t required_extras = 0;  // bits of warden::Extra
 };
 
 using warden::kMaxCpuMillis;

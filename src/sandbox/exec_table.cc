@@ -25,9 +25,12 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   row.created_at_ms = created_at_ms;
   ATOLL_CO_TRY_VOID(adopt(row, request.output_limit_bytes));
   Entry& entry = live_.at(row.id.number());
-  agent::Start start{std::move(request.arguments), std::move(request.environment),
-                     std::move(request.directory), request.user,
-                     request.timeout_ms,           request.output_limit_bytes};
+  agent::Start start{.arguments = std::move(request.arguments),
+                     .environment = std::move(request.environment),
+                     .directory = std::move(request.directory),
+                     .user = request.user,
+                     .timeout_ms = request.timeout_ms,
+                     .output_limit_bytes = request.output_limit_bytes};
   entry.start_frame = agent::encode(row.id.number(), start);
   co_return entry.exec;
 }

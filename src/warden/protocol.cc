@@ -32,13 +32,21 @@ Result<void> check_launch_fields(const Request& request) {
   if (!between(request.memory_bytes, kMinMemoryBytes, kMaxMemoryBytes))
     return invalid("bad memory_bytes");
   if (!between(request.disk_bytes, kMinDiskBytes, kMaxDiskBytes)) return invalid("bad disk_bytes");
+  if (!between(request.open_files, kMinOpenFiles, kMaxOpenFiles)) return invalid("bad open_files");
+  if (request.disk_bytes_per_second != 0 &&
+      !between(request.disk_bytes_per_second, kMinDiskBytesPerSecond, kMaxDiskBytesPerSecond))
+    return invalid("bad disk_bytes_per_second");
+  if (request.on_oom > OnOom::kEndSandbox) return invalid("bad on_oom");
+  if ((request.required & ~kAllExtras) != 0) return invalid("bad required");
   if (is_zero(request.nonce)) return invalid("no nonce");
   return {};
 }
 
 Result<void> check_no_launch_fields(const Request& request) {
   bool none = request.cpu_millis == 0 && request.pids == 0 && request.memory_bytes == 0 &&
-              request.disk_bytes == 0 && is_zero(request.image) && is_zero(request.nonce);
+              request.disk_bytes == 0 && request.open_files == 0 &&
+              request.disk_bytes_per_second == 0 && is_zero(request.on_oom) &&
+              request.required == 0 && is_zero(request.image) && is_zero(request.nonce);
   if (!none) return invalid("a field that this operation does not use is set");
   return {};
 }
@@ -55,13 +63,22 @@ std::string_view step_name(Step step) {
   return index <= kLastStep ? kNames[index] : "unknown";
 }
 
+std::string_view refusal_name(Refusal refusal) {
+  static constexpr std::string_view kNames[] = {
+      "none",      "cpu",        "memory",   "pids",           "disk",
+      "disk_rate", "open_files", "landlock", "time_namespace", "simple_quotas"};
+  static_assert(std::size(kNames) == kLastRefusal + 1);
+  auto index = static_cast<uint16_t>(refusal);
+  return index <= kLastRefusal ? kNames[index] : "unknown";
+}
+
 Result<Request> parse_request(std::span<const unsigned char> message) {
   Request request;
   if (message.size() != sizeof request) return invalid("request has the wrong size");
   std::memcpy(&request, message.data(), sizeof request);
   if (request.magic != kMagic) return invalid("request has the wrong magic");
   if (request.version != kVersion) return invalid("request has another version");
-  if (request.reserved != 0) return invalid("a reserved field is set");
+  if (!is_zero(request.reserved)) return invalid("a reserved field is set");
   switch (request.operation) {
     case Operation::kLaunch:
       if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
@@ -94,9 +111,13 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
   if (reply.version != kVersion) return invalid("reply has another version");
   if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 4))
     return invalid("unknown operation");
-  if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kExhausted))
+  if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kRefused))
     return invalid("unknown status");
   if (static_cast<uint16_t>(reply.step) > kLastStep) return invalid("unknown step");
+  bool refused = reply.status == Status::kRefused;
+  if (static_cast<uint16_t>(reply.refusal) > kLastRefusal || !is_zero(reply.reserved) ||
+      refused != (reply.refusal != Refusal::kNone))
+    return invalid("bad refusal");
   if (reply.id_count > kMaxListedIds) return invalid("too many ids");
   if (parsed.ids.size() != reply.id_count * sizeof(IdText)) return invalid("ids do not fit");
   if (reply.id_count > 0 && reply.operation != Operation::kList) return invalid("unasked ids");

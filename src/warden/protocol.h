@@ -34,6 +34,24 @@ inline constexpr uint32_t kMaxPids = 65'536;
 inline constexpr uint64_t kMinDiskBytes = 1ull << 20;
 inline constexpr uint64_t kMaxDiskBytes = 1ull << 44;
 
+inline constexpr uint32_t kMinOpenFiles = 16;
+inline constexpr uint32_t kMaxOpenFiles = 1 << 20;
+inline constexpr uint32_t kDefaultOpenFiles = 1024;
+inline constexpr uint64_t kMinDiskBytesPerSecond = 64 * 1024;
+inline constexpr uint64_t kMaxDiskBytesPerSecond = 1ull << 40;
+
+// Whom an out-of-memory kill ends; the same values as agent::OnOom.
+enum class OnOom : uint8_t { kEndExec = 0, kEndSandbox = 1 };
+
+// Protections that not every host has. A launch goes on without them, the receipt says so, and a
+// caller may require them.
+enum class Extra : uint32_t {
+  kLandlock = 1 << 0,
+  kTimeNamespace = 1 << 1,
+  kSimpleQuotas = 1 << 2,
+};
+inline constexpr uint32_t kAllExtras = 0x7;
+
 enum class Operation : uint16_t {
   kProbe = 1,   // is everything here that a jail needs?
   kLaunch = 2,  // build an isolate
@@ -51,13 +69,17 @@ struct Request {
   // kLaunch only; zero otherwise.
   uint32_t cpu_millis;
   uint32_t pids;
-  uint32_t reserved;
+  uint32_t open_files;  // of each process, soft and hard
   uint64_t memory_bytes;
   uint64_t disk_bytes;
+  uint64_t disk_bytes_per_second;  // read and written each; 0: not limited
+  OnOom on_oom;
+  uint8_t reserved[3];
+  uint32_t required;  // bits of Extra that the caller insists on
   std::array<unsigned char, Digest::kBytes> image;
   std::array<unsigned char, kNonceBytes> nonce;
 };
-static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 112);
+static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 128);
 
 enum class Status : uint16_t {
   kOk = 0,
@@ -65,7 +87,25 @@ enum class Status : uint16_t {
   kExists = 2,     // kLaunch: the id is taken
   kNoImage = 3,    // kLaunch: no image of that digest
   kExhausted = 4,  // no uid range, no room in the pool, or too many at once
+  kRefused = 5,    // kLaunch: this host cannot enforce what was asked for; `refusal` names it
 };
+
+// What was asked for and cannot be had here.
+enum class Refusal : uint16_t {
+  kNone = 0,
+  kCpu,
+  kMemory,
+  kPids,
+  kDisk,
+  kDiskRate,
+  kOpenFiles,
+  kLandlock,
+  kTimeNamespace,
+  kSimpleQuotas,
+};
+inline constexpr uint16_t kLastRefusal = static_cast<uint16_t>(Refusal::kSimpleQuotas);
+// "disk_rate"; the API's code is that and "_unavailable".
+std::string_view refusal_name(Refusal refusal);
 
 // The steps of building an isolate, in order; a failed launch names the one that failed.
 enum class Step : uint16_t {
@@ -105,8 +145,10 @@ struct Reply {
   int32_t system_errno;
   uint32_t elapsed_us;
   uint32_t id_count;  // kList: how many ids follow this struct, at most kMaxListedIds
+  Refusal refusal;    // kRefused only
+  uint16_t reserved[3];
 };
-static_assert(std::is_trivially_copyable_v<Reply> && sizeof(Reply) == 32);
+static_assert(std::is_trivially_copyable_v<Reply> && sizeof(Reply) == 40);
 
 using IdText = std::array<char, SandboxId::kLength>;
 inline constexpr size_t kMaxReplyBytes = sizeof(Reply) + kMaxListedIds * sizeof(IdText);

@@ -121,6 +121,7 @@ Request launch_request(const SandboxId& id, std::array<unsigned char, Digest::kB
   request.pids = 64;
   request.memory_bytes = 64 << 20;
   request.disk_bytes = 8 << 20;
+  request.open_files = kDefaultOpenFiles;
   request.image = image;
   fill_random(request.nonce);
   return request;
