@@ -1,0 +1,13 @@
+// The system call filter of every program that the agent starts: a finished classic BPF program, a
+// constant of the binary. The policy it stands for is agent/filter/policy.h.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <span>
+
+namespace atl::agent {
+
+std::span<const sock_filter> exec_filter();
+
+}  // namespace atl::agent

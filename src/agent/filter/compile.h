@@ -1,0 +1,141 @@
+// From the tables of policy.h and checks.h to the instructions, while our own compiler runs: what
+// does not fit is an error of the build, and the agent holds the finished program only.
+//
+// The program looks the number up by halving the list of runs of numbers with the same answer, so a
+// call passes about seven comparisons; the kernel itself remembers which numbers are always
+// allowed, and asks the filter about the others only.
+#pragma once
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+
+#include "agent/filter/checks.h"
+
+namespace atl::agent::filter {
+
+#ifndef __x86_64__
+#error "the policy is written for the system calls of x86_64"
+#endif
+static_assert(std::endian::native == std::endian::little, "an argument's low half comes first");
+
+inline constexpr size_t kMaxInstructions = 1024;
+inline constexpr uint32_t kX32Bit = 0x40000000;
+
+// What one number leads to: an action, or the check of that index.
+struct Answer {
+  uint32_t action = kRefuse;
+  int check = -1;
+  bool operator==(const Answer&) const = default;
+};
+
+struct Program {
+  std::array<sock_filter, kMaxInstructions> instructions = {};
+  size_t size = 0;
+  bool fits = true;  // no jump too far, no number decided twice
+};
+
+class Compiler {
+ public:
+  constexpr Program compile() {
+    decide();
+    find_runs();
+    add_prelude();
+    add_tree(0, run_count_);
+    for (size_t check = 0; check < std::size(kChecked); ++check) add_check(check);
+    return program_;
+  }
+
+ private:
+  constexpr void decide() {
+    for (std::span<const int> numbers : kAllowed)
+      for (int number : numbers) set(number, {kAllow, -1});
+    for (int number : kNotThere) set(number, {fail_with(ENOSYS), -1});
+    for (size_t check = 0; check < std::size(kChecked); ++check)
+      set(kChecked[check].number, {0, static_cast<int>(check)});
+  }
+
+  constexpr void set(int number, Answer answer) {
+    if (!(answers_[static_cast<size_t>(number)] == Answer())) program_.fits = false;
+    answers_[static_cast<size_t>(number)] = answer;
+  }
+
+  constexpr void find_runs() {
+    for (size_t number = 0; number < answers_.size(); ++number)
+      if (number == 0 || !(answers_[number] == answers_[number - 1]))
+        run_starts_[run_count_++] = static_cast<uint32_t>(number);
+  }
+
+  constexpr size_t add(uint16_t code, uint32_t k, uint8_t yes = 0, uint8_t no = 0) {
+    program_.instructions[program_.size] = {code, yes, no, k};
+    return program_.size++;
+  }
+  constexpr void add_load(size_t offset) {
+    add(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset));
+  }
+  constexpr void add_return(uint32_t action) { add(BPF_RET | BPF_K, action); }
+
+  constexpr void add_prelude() {
+    add_load(offsetof(seccomp_data, arch));
+    add(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
+    add_return(kKill);
+    add_load(offsetof(seccomp_data, nr));
+    // Also -1, which no program has a reason to call.
+    add(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 0, 1);
+    add_return(kKill);
+    add(BPF_JMP | BPF_JGT | BPF_K, kNewestCall, 0, 1);
+    add_return(fail_with(ENOSYS));
+  }
+
+  constexpr void add_tree(size_t first, size_t end) {
+    if (end - first == 1) return add_leaf(answers_[run_starts_[first]]);
+    size_t middle = first + (end - first) / 2;
+    size_t branch = add(BPF_JMP | BPF_JGE | BPF_K, run_starts_[middle]);
+    add_tree(first, middle);
+    size_t distance = program_.size - branch - 1;
+    if (distance > UINT8_MAX) program_.fits = false;
+    program_.instructions[branch].jt = static_cast<uint8_t>(distance);
+    add_tree(middle, end);
+  }
+
+  constexpr void add_leaf(Answer answer) {
+    if (answer.check < 0) return add_return(answer.action);
+    check_jumps_[static_cast<size_t>(answer.check)] = add(BPF_JMP | BPF_JA, 0);
+  }
+
+  constexpr void add_check(size_t check) {
+    size_t jump = check_jumps_[check];
+    program_.instructions[jump].k = static_cast<uint32_t>(program_.size - jump - 1);
+    for (const Clause& clause : kChecked[check].clauses) add_clause(clause);
+    add_return(kChecked[check].otherwise);
+  }
+
+  constexpr void add_clause(const Clause& clause) {
+    size_t begin = program_.size;
+    for (const Condition& condition : clause.all) {
+      if (condition.mask == 0) continue;
+      add_load(offsetof(seccomp_data, args) + 8 * static_cast<size_t>(condition.argument));
+      if (condition.mask != ~0u) add(BPF_ALU | BPF_AND | BPF_K, condition.mask);
+      add(BPF_JMP | BPF_JEQ | BPF_K, condition.value);
+    }
+    add_return(clause.action);
+    for (size_t at = begin; at < program_.size; ++at) {
+      sock_filter& instruction = program_.instructions[at];
+      if (BPF_CLASS(instruction.code) == BPF_JMP)
+        instruction.jf = static_cast<uint8_t>(program_.size - at - 1);
+    }
+  }
+
+  Program program_;
+  std::array<Answer, kNewestCall + 1> answers_ = {};
+  std::array<uint32_t, kNewestCall + 1> run_starts_ = {};
+  size_t run_count_ = 0;
+  std::array<size_t, std::size(kChecked)> check_jumps_ = {};
+};
+
+constexpr Program compile_policy() { return Compiler().compile(); }
+
+}  // namespace atl::agent::filter
