@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "agent/birth.h"
+#include "agent/exec_file_rules.h"
 #include "linux/pidfd.h"
 
 namespace atl::agent {
@@ -35,6 +36,7 @@ Result<Pipe> make_pipe() {
 Result<Launcher> Launcher::create(Fd spawner_socket) {
   Launcher launcher;
   ATOLL_TRY(launcher.null_device_, open_null_device());
+  ATOLL_TRY(launcher.file_rules_, make_exec_file_rules(Landlock::kWhereThereIs));
   ATOLL_TRY(launcher.programs_files_, read_open_files_limit());
   launcher.own_files_ = launcher.programs_files_;
   launcher.own_files_.rlim_cur = launcher.own_files_.rlim_max;
@@ -59,7 +61,8 @@ Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
                   .null_device = null_device_.get(),
                   .stdout_pipe = out.write_end.get(),
                   .stderr_pipe = err.write_end.get(),
-                  .report = report.write_end.get()};
+                  .report = report.write_end.get(),
+                  .file_rules = file_rules_.get()};
   ATOLL_TRY(Launched launched, clone_into(start, start_payload, fds));
   launched.stdout_pipe = std::move(out.read_end);
   launched.stderr_pipe = std::move(err.read_end);

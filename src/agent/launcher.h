@@ -29,6 +29,7 @@ class Launcher {
                               const StartFds& fds);
 
   Fd null_device_;
+  Fd file_rules_;
   rlimit programs_files_ = {};
   rlimit own_files_ = {};
   bool has_spawner_ = false;

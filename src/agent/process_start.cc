@@ -11,8 +11,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/exec_filter.h"
+#include "base/file.h"
 #include "linux/capabilities.h"
+#include "linux/file_rules.h"
 #include "linux/signals.h"
+#include "linux/syscall_filter.h"
 
 namespace atl::agent {
 namespace {
@@ -23,8 +27,13 @@ constexpr uint64_t kRootCapabilities =
 
 constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 
-// Number of the report pipe in the new process: the first behind the standard streams.
+// Numbers in the new process, behind the standard streams.
 constexpr int kReportFd = 3;
+constexpr int kFileRulesFd = 4;
+
+// Above what the agent and the spawner have, so that the kernel, out of memory, ends a program
+// before the processes that report it. A program may lower it to theirs again, not below.
+constexpr std::string_view kOomScore = "500";
 
 struct Plan {
   const Start& start;
@@ -44,7 +53,10 @@ int connect_streams(const Plan& plan) {
   int sources[] = {plan.fds.null_device, plan.fds.stdout_pipe, plan.fds.stderr_pipe,
                    plan.fds.report};
   for (int& source : sources)
-    if ((source = fcntl(source, F_DUPFD_CLOEXEC, kReportFd + 1)) < 0) return -1;
+    if ((source = fcntl(source, F_DUPFD_CLOEXEC, kFileRulesFd + 1)) < 0) return -1;
+  int rules = plan.fds.file_rules;
+  if (rules >= 0 && (rules = fcntl(rules, F_DUPFD_CLOEXEC, kFileRulesFd + 1)) < 0) return -1;
+  if (rules >= 0 && dup3(rules, kFileRulesFd, O_CLOEXEC) < 0) return -1;
   for (int number = 0; number < kReportFd; ++number)
     if (dup2(sources[number], number) < 0) return -1;
   return dup3(sources[kReportFd], kReportFd, O_CLOEXEC) < 0 ? -1 : 0;
@@ -58,12 +70,19 @@ int set_limits(const Plan& plan) {
   return setrlimit(RLIMIT_NOFILE, &plan.open_files);
 }
 
-int close_descriptors(const Plan&) { return close_range(kReportFd + 1, ~0u, 0); }
+int close_descriptors(const Plan& plan) {
+  int last = plan.fds.file_rules >= 0 ? kFileRulesFd : kReportFd;
+  return close_range(static_cast<unsigned>(last) + 1, ~0u, 0);
+}
 
 int errno_of(const Result<void>& result) {
   if (result.ok()) return 0;
   errno = result.error().system_errno();
   return -1;
+}
+
+int raise_oom_score(const Plan&) {
+  return errno_of(write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", kOomScore));
 }
 
 int reset_signals(const Plan&) { return errno_of(linux::reset_signals()); }
@@ -87,6 +106,12 @@ int limit_capabilities(const Plan& plan) {
 int forbid_new_privileges(const Plan&) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 
 int enter_directory(const Plan& plan) { return chdir(plan.start.directory.c_str()); }
+
+int take_file_rules(const Plan& plan) {
+  return plan.fds.file_rules < 0 ? 0 : errno_of(linux::take_file_rules(kFileRulesFd));
+}
+
+int load_filter(const Plan&) { return errno_of(linux::load_syscall_filter(exec_filter())); }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -134,10 +159,11 @@ int execute(const Plan& plan) {
   _exit(127);
 }
 
-// The table of contents of a start. The order matters: the bounding set needs CAP_SETPCAP and the
-// ids need CAP_SETUID, so both come before the capabilities go; the directory is entered with the
-// program's own rights. Landlock and then seccomp belong between kDirectory and kExecute: the one
-// needs the final root, the other forbids what the steps before it do.
+// The table of contents of a start. The order matters: the score is written while the uid is the
+// one that may, and when the agent's descriptors, which can be more than the limit, have gone; the
+// bounding set needs CAP_SETPCAP and the ids need CAP_SETUID, so both come before the capabilities
+// go; the directory is entered with the program's own rights. The filter comes last, for it forbids
+// what the steps before it do.
 [[noreturn]] void become_program(const Plan& plan) {
   struct {
     StartStep step;
@@ -148,11 +174,14 @@ int execute(const Plan& plan) {
       {StartStep::kSignals, reset_signals},
       {StartStep::kLimits, set_limits},
       {StartStep::kDescriptors, close_descriptors},
+      {StartStep::kOomScore, raise_oom_score},
       {StartStep::kBoundingSet, limit_bounding_set},
       {StartStep::kIdentity, take_identity},
       {StartStep::kCapabilities, limit_capabilities},
       {StartStep::kNoNewPrivileges, forbid_new_privileges},
       {StartStep::kDirectory, enter_directory},
+      {StartStep::kFileRules, take_file_rules},
+      {StartStep::kFilter, load_filter},
       {StartStep::kExecute, execute},
   };
   for (const auto& [step, take] : kSteps) {
@@ -176,6 +205,8 @@ std::string_view step_name(StartStep step) {
       return "set limits";
     case StartStep::kDescriptors:
       return "close descriptors";
+    case StartStep::kOomScore:
+      return "set oom score";
     case StartStep::kBoundingSet:
       return "limit bounding set";
     case StartStep::kIdentity:
@@ -186,6 +217,10 @@ std::string_view step_name(StartStep step) {
       return "set no_new_privs";
     case StartStep::kDirectory:
       return "chdir";
+    case StartStep::kFileRules:
+      return "take file rules";
+    case StartStep::kFilter:
+      return "load system call filter";
     case StartStep::kExecute:
       return "exec";
   }

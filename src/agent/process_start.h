@@ -22,7 +22,8 @@ struct StartFds {
   int null_device;  // becomes stdin
   int stdout_pipe;
   int stderr_pipe;
-  int report;  // write end of a pipe, close-on-exec; see StartReport
+  int report;      // write end of a pipe, close-on-exec; see StartReport
+  int file_rules;  // of Landlock, or -1 where the kernel has none
 };
 
 // Who becomes the parent: the caller, or the caller's own parent (the spawner's children are the
@@ -37,11 +38,14 @@ enum class StartStep : uint32_t {
   kSignals,
   kLimits,
   kDescriptors,
+  kOomScore,
   kBoundingSet,
   kIdentity,
   kCapabilities,
   kNoNewPrivileges,
   kDirectory,
+  kFileRules,
+  kFilter,
   kExecute,
 };
 
@@ -51,7 +55,9 @@ struct StartReport {
 };
 
 // The program or its directory is at fault, not the platform.
-constexpr bool is_programs_fault(StartStep step) { return step >= StartStep::kDirectory; }
+constexpr bool is_programs_fault(StartStep step) {
+  return step == StartStep::kDirectory || step == StartStep::kExecute;
+}
 std::string_view step_name(StartStep step);
 
 // Open-file limit that programs get; the agent raises its own.

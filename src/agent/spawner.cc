@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "agent/birth.h"
+#include "agent/exec_file_rules.h"
 #include "base/file.h"
 
 namespace atl::agent {
@@ -101,15 +102,23 @@ Result<bool> receive_request(int socket, ReceivedFds& fds) {
   return true;
 }
 
-Result<pid_t> spawn(const ReceivedFds& fds, int null_device, const rlimit& open_files) {
+// What every start needs and the request does not bring.
+struct Own {
+  Fd null_device;
+  Fd file_rules;
+  rlimit open_files;
+};
+
+Result<pid_t> spawn(const ReceivedFds& fds, const Own& own) {
   ATOLL_TRY(std::string payload, read_all(fds[4].get(), kMaxRequestBytes));
   ATOLL_TRY(Start start, decode_start(payload));
   StartFds start_fds = {.leaf = fds[0].get(),
-                        .null_device = null_device,
+                        .null_device = own.null_device.get(),
                         .stdout_pipe = fds[1].get(),
                         .stderr_pipe = fds[2].get(),
-                        .report = fds[3].get()};
-  ATOLL_TRY(auto outcome, start_process(start, start_fds, open_files, Parent::kCallersParent));
+                        .report = fds[3].get(),
+                        .file_rules = own.file_rules.get()};
+  ATOLL_TRY(auto outcome, start_process(start, start_fds, own.open_files, Parent::kCallersParent));
   return outcome.pid;
 }
 
@@ -138,13 +147,15 @@ Result<pid_t> Spawner::exchange(const int (&fds)[kFdCount]) {
 }
 
 Result<void> serve_spawns(int socket) {
-  ATOLL_TRY(Fd null_device, open_null_device());
-  ATOLL_TRY(rlimit open_files, read_open_files_limit());
+  Own own;
+  ATOLL_TRY(own.null_device, open_null_device());
+  ATOLL_TRY(own.file_rules, make_exec_file_rules(Landlock::kWhereThereIs));
+  ATOLL_TRY(own.open_files, read_open_files_limit());
   while (true) {
     ReceivedFds fds;
     ATOLL_TRY(bool more, receive_request(socket, fds));
     if (!more) return {};
-    auto pid = spawn(fds, null_device.get(), open_files);
+    auto pid = spawn(fds, own);
     // Before the answer: from then on only the program may hold its pipes.
     fds = {};
     SpawnReply reply = {pid.ok() ? *pid : 0, 0};
