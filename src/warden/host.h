@@ -3,7 +3,7 @@
 //
 //   S/images/<digest>.erofs   S/pool.btrfs
 //   R/warden.lock  R/warden.sock  R/isolates/<id>/  R/agents/<id>  R/images/<digest>/  R/pool/
-//   R/devices/
+//   R/devices/  R/masks/
 #pragma once
 
 #include <sys/types.h>
@@ -32,6 +32,7 @@ struct Host {
   Fd stored_images;  // S/images
   Fd pool;           // root of the mounted pool
   Fd devices;        // the mount that every isolate gets a clone of as /dev
+  Fd masks;          // the mount whose files cover those of /proc
   Fd agent_binary;   // sealed memfd
 
   std::string group_path(const std::string& hierarchy, const SandboxId& id) const {

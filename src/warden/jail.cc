@@ -23,6 +23,7 @@
 #include "linux/network.h"
 #include "linux/signals.h"
 #include "linux/unix_socket.h"
+#include "warden/masks.h"
 
 namespace atl::warden {
 namespace {
@@ -30,6 +31,11 @@ namespace {
 constexpr uint64_t kNoSuidNoDev = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr rlim_t kOpenFilesSoft = 1024;
 constexpr rlim_t kOpenFilesHard = 4096;
+// The kernel's own default: enough for programs that lock keys into memory. Locked pages count
+// against the memory limit like all others.
+constexpr rlim_t kLockedBytes = 8 << 20;
+constexpr rlim_t kMessageQueueBytes = 819'200;  // the kernel's default too
+constexpr rlim_t kPendingSignalsPerProcess = 16;
 constexpr int kFirstTemporaryFd = 16;
 
 // What the agent needs to start programs as any user inside and to keep them off its own memory.
@@ -37,7 +43,22 @@ constexpr uint64_t kAgentCapabilities = linux::capability_mask(
     {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_KILL,
      CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
 
-Result<void> set_limits() {
+// Soft and hard alike; what is already lower stays, for raising it needs a capability.
+Result<void> lower_limit(__rlimit_resource_t resource, rlim_t most) {
+  rlimit limit;
+  if (getrlimit(resource, &limit) != 0) return Error::system("read a limit");
+  limit.rlim_max = std::min(limit.rlim_max, most);
+  limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max);
+  if (setrlimit(resource, &limit) != 0) return Error::system("set a limit");
+  return {};
+}
+
+Result<void> set_limits(unsigned pids) {
+  // No real-time priority and none above the ordinary one: both would take from other sandboxes.
+  for (auto resource : {RLIMIT_RTPRIO, RLIMIT_NICE}) ATOLL_TRY_VOID(lower_limit(resource, 0));
+  ATOLL_TRY_VOID(lower_limit(RLIMIT_MEMLOCK, kLockedBytes));
+  ATOLL_TRY_VOID(lower_limit(RLIMIT_MSGQUEUE, kMessageQueueBytes));
+  ATOLL_TRY_VOID(lower_limit(RLIMIT_SIGPENDING, kPendingSignalsPerProcess * pids));
   // 0 would not stop a core_pattern that is a pipe.
   rlimit core = {.rlim_cur = 1, .rlim_max = 1};
   if (setrlimit(RLIMIT_CORE, &core) != 0) return Error::system("limit core files");
@@ -113,15 +134,23 @@ Result<void> execute(int binary, const char* first, const char* second) {
 // - the spawner is forked first, so that its slow move into the v1 groups goes on beside all the
 // rest;
 // - the process must be root of its user namespace before it makes files or mounts;
-// - /proc can be mounted only while the host's is still visible, so before the pivot;
+// - /proc can be mounted only while the host's is still visible, so before the pivot; what covers
+//   its files is cloned from the scratch mount, which goes with the pivot;
 // - capabilities go last, for every step before needs them.
 const Jail::JailStep Jail::kSteps[] = {
-    {Step::kSpawner, &Jail::fork_spawner},    {Step::kNamespaces, &Jail::receive_trees},
-    {Step::kNamespaces, &Jail::become_root},  {Step::kNamespaces, &Jail::leave_the_host},
-    {Step::kRoot, &Jail::build_root},         {Step::kDevices, &Jail::mount_devices},
-    {Step::kProc, &Jail::mount_proc_and_run}, {Step::kPivot, &Jail::pivot},
-    {Step::kNetwork, &Jail::raise_loopback},  {Step::kSpawner, &Jail::release_spawner},
-    {Step::kCapabilities, &Jail::confine},    {Step::kAgent, &Jail::execute_agent},
+    {Step::kSpawner, &Jail::fork_spawner},
+    {Step::kNamespaces, &Jail::receive_trees},
+    {Step::kNamespaces, &Jail::become_root},
+    {Step::kNamespaces, &Jail::leave_the_host},
+    {Step::kRoot, &Jail::build_root},
+    {Step::kDevices, &Jail::mount_devices},
+    {Step::kProc, &Jail::mount_proc_and_run},
+    {Step::kMasks, &Jail::mask_kernel_files},
+    {Step::kPivot, &Jail::pivot},
+    {Step::kNetwork, &Jail::raise_loopback},
+    {Step::kSpawner, &Jail::release_spawner},
+    {Step::kCapabilities, &Jail::confine},
+    {Step::kAgent, &Jail::execute_agent},
 };
 
 void Jail::run() {
@@ -158,11 +187,12 @@ Result<void> Jail::fork_spawner() {
 Result<void> Jail::receive_trees() {
   ATOLL_TRY(auto message, linux::receive_byte(plan_.sync, -1));
   if (!message) return Error::from_errno("the helper is gone", EPIPE);
-  if (message->byte != kTrees || !message->fds[2])
+  if (message->byte != kTrees || !message->fds[3])
     return Error::from_errno("unexpected message from the helper", EPROTO);
   image_ = std::move(message->fds[0]);
   layer_ = std::move(message->fds[1]);
   devices_ = std::move(message->fds[2]);
+  masks_ = std::move(message->fds[3]);
   return tell_spawner(kIdsMapped);
 }
 
@@ -187,10 +217,12 @@ Result<void> Jail::build_root() {
   ATOLL_TRY(Fd scratch, linux::make_mount("tmpfs", {{"size", "64k"}, {"mode", "0700"}},
                                           kNoSuidNoDev | MOUNT_ATTR_NOEXEC));
   ATOLL_TRY_VOID(linux::attach_mount_at(scratch.get(), AT_FDCWD, "/sys"));
-  for (const char* name : {"image", "layer", "root", "groups"})
+  for (const char* name : {"image", "layer", "root", "groups", "masks"})
     ATOLL_TRY_VOID(make_scratch_directory(scratch.get(), name));
   ATOLL_TRY_VOID(linux::attach_mount_at(image_.get(), scratch.get(), "image"));
   ATOLL_TRY_VOID(linux::attach_mount_at(layer_.get(), scratch.get(), "layer"));
+  // Cloned from, which a mount that is attached nowhere does not allow.
+  ATOLL_TRY_VOID(linux::attach_mount_at(masks_.get(), scratch.get(), "masks"));
   // The agent's mount of <id>/run goes with the scratch mount and lives on in its descriptor only.
   // Left detached, it would be unmounted by the exit of the isolate, at the price of one more grace
   // period.
@@ -234,13 +266,20 @@ Result<void> Jail::mount_devices() {
 
 Result<void> Jail::mount_proc_and_run() {
   ATOLL_TRY(Fd proc_target, open_target("proc"));
-  ATOLL_TRY(Fd proc, linux::make_mount("proc", {}, kNoSuidNoDev | MOUNT_ATTR_NOEXEC));
-  ATOLL_TRY_VOID(linux::attach_mount(proc.get(), proc_target.get()));
+  ATOLL_TRY(proc_, linux::make_mount("proc", {}, kNoSuidNoDev | MOUNT_ATTR_NOEXEC));
+  ATOLL_TRY_VOID(linux::attach_mount(proc_.get(), proc_target.get()));
   ATOLL_TRY(Fd run_target, open_target("run"));
   ATOLL_TRY(Fd run,
             linux::make_mount("tmpfs", {{"size", "16m"}, {"nr_inodes", "16384"}, {"mode", "0755"}},
                               kNoSuidNoDev));
   return linux::attach_mount(run.get(), run_target.get());
+}
+
+Result<void> Jail::mask_kernel_files() {
+  ATOLL_TRY_VOID(mask_proc(proc_.get(), masks_.get()));
+  ATOLL_TRY(Fd sys_target, open_target("sys"));
+  ATOLL_TRY(Fd sys, clone_empty_directory(masks_.get()));
+  return linux::attach_mount(sys.get(), sys_target.get());
 }
 
 Result<void> Jail::pivot() {
@@ -264,7 +303,7 @@ Result<void> Jail::release_spawner() { return tell_spawner(kRootReady); }
 
 Result<void> Jail::confine() {
   setsid();  // fails only for a process that leads a group already, which does no harm
-  ATOLL_TRY_VOID(set_limits());
+  ATOLL_TRY_VOID(set_limits(plan_.pids));
   ATOLL_TRY_VOID(linux::reset_signals());
   return drop_capabilities();
 }

@@ -25,6 +25,7 @@ enum class Spawner : unsigned char { kNone, kNeeded };
 struct JailPlan {
   Spawner spawner = Spawner::kNone;
   std::string host_name;
+  unsigned pids = 0;      // the limit, which that of pending signals follows
   int sync = -1;          // to the helper
   int helper_end = -1;    // the helper's end of the same pair, to be closed here
   int agent_binary = -1;  // memfd
@@ -54,6 +55,7 @@ class Jail {
   Result<void> build_root();
   Result<void> mount_devices();
   Result<void> mount_proc_and_run();
+  Result<void> mask_kernel_files();
   Result<void> pivot();
   Result<void> raise_loopback();
   Result<void> tell_spawner(char message);
@@ -68,7 +70,7 @@ class Jail {
   Result<Fd> open_target(const char* path);
 
   JailPlan plan_;
-  Fd image_, layer_, devices_, root_, spawner_;
+  Fd image_, layer_, devices_, masks_, root_, proc_, spawner_;
 };
 
 }  // namespace atl::warden

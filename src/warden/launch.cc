@@ -172,6 +172,7 @@ Result<void> Launch::clone_jail() {
     return Error::system("SO_PASSCRED");
   JailPlan plan = {.spawner = spawner(),
                    .host_name = "atoll-" + std::string(id_.view().substr(0, 8)),
+                   .pids = request_.pids,
                    .sync = pair.theirs.get(),
                    .helper_end = pair.ours.get(),
                    .agent_binary = host_.agent_binary.get(),
@@ -216,7 +217,9 @@ Result<void> Launch::send_trees() {
                                      user_namespace.get()));
   ATOLL_TRY(Fd devices,
             clone_for_jail(host_.run_dir + "/devices", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, -1));
-  int fds[] = {image.get(), layer.get(), devices.get()};
+  ATOLL_TRY(Fd masks, clone_for_jail(host_.run_dir + "/masks",
+                                     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, -1));
+  int fds[] = {image.get(), layer.get(), devices.get(), masks.get()};
   return linux::send_byte(sync_.get(), kTrees, fds);
 }
 

@@ -55,9 +55,9 @@ Result<void> check_no_launch_fields(const Request& request) {
 
 std::string_view step_name(Step step) {
   static constexpr std::string_view kNames[] = {
-      "none",     "record", "uid_range", "pool",    "layer",        "image",      "cgroup",
-      "listener", "clone",  "uid_map",   "idmap",   "spawner",      "namespaces", "root",
-      "devices",  "proc",   "pivot",     "network", "capabilities", "agent",      "helper"};
+      "none",  "record",  "uid_range", "pool",         "layer",      "image", "cgroup",  "listener",
+      "clone", "uid_map", "idmap",     "spawner",      "namespaces", "root",  "devices", "proc",
+      "masks", "pivot",   "network",   "capabilities", "agent",      "helper"};
   static_assert(std::size(kNames) == kLastStep + 1);
   auto index = static_cast<uint16_t>(step);
   return index <= kLastStep ? kNames[index] : "unknown";

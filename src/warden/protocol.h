@@ -125,6 +125,7 @@ enum class Step : uint16_t {
   kRoot,
   kDevices,
   kProc,
+  kMasks,
   kPivot,
   kNetwork,
   kCapabilities,

@@ -14,6 +14,7 @@
 #include "warden/devices.h"
 #include "warden/isolate_groups.h"
 #include "warden/layer_pool.h"
+#include "warden/masks.h"
 #include "warden/removal.h"
 
 namespace atl::warden {
@@ -49,6 +50,7 @@ Result<void> prepare(Host& host, const Options& options) {
   ATOLL_TRY(host.agent_binary, load_agent_binary(options.agent));
   ATOLL_TRY_VOID(mount_pool(host, options.pool_bytes));
   ATOLL_TRY_VOID(mount_devices(host));
+  ATOLL_TRY_VOID(mount_masks(host));
   auto cgroups = host.cgroups.check();
   if (cgroups) ATOLL_TRY_VOID(create_parent_groups(host));
   if (!cgroups) log_error("launches will be refused", {cgroups.error()});

@@ -80,8 +80,10 @@ std::array<unsigned char, Digest::kBytes> Directories::make_image(std::vector<st
   std::string tree = path_ + "/tree";
   fs::create_directory(tree);
   for (const std::string& name : names) {
-    size_t arrow = name.find('>');  // "dev>/etc": a symbolic link
-    if (arrow == std::string::npos) {
+    size_t arrow = name.find('>');
+    if (name.ends_with('=')) {
+      EXPECT_TRUE(replace_file(tree + "/" + name.substr(0, name.size() - 1), "", 0644).ok());
+    } else if (arrow == std::string::npos) {
       fs::create_directory(tree + "/" + name);
     } else {
       fs::create_symlink(name.substr(arrow + 1), tree + "/" + name.substr(0, arrow));

@@ -25,7 +25,8 @@ class Directories {
   ~Directories();
   std::string state() const { return path_ + "/state"; }
   std::string run() const { return path_ + "/run"; }
-  // Makes S/images/<digest>.erofs from directories of these names and gives the digest's bytes.
+  // Makes S/images/<digest>.erofs and gives the digest's bytes. A name is a directory, "name>to" a
+  // symbolic link, "name=" a file.
   std::array<unsigned char, Digest::kBytes> make_image(std::vector<std::string> names);
   Options options() const;
 

@@ -4,6 +4,7 @@
 //   spawner             the same, asked of the spawner
 //   fill PATH BYTES     writes; answers bytes written and the errno that stopped it
 //   read PATH           the file
+//   names PATH          what is in the directory
 //   leaf                starts a process in a new group under descriptor 4 and reads its cgroup
 //   up                  what ".." of descriptor 4 leads to
 #include <dirent.h>
@@ -49,6 +50,12 @@ std::string names_in(const std::string& path) {
   return names;
 }
 
+std::string limit_of(__rlimit_resource_t resource) {
+  rlimit limit;
+  if (getrlimit(resource, &limit) != 0) return "error";
+  return std::to_string(limit.rlim_cur) + " " + std::to_string(limit.rlim_max);
+}
+
 std::string report() {
   std::string out = text_of("/proc/self/status");
   for (const char* name : {"cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"})
@@ -65,11 +72,10 @@ std::string report() {
   out += "sys_names: " + names_in("/sys") + "\n";
   out += "environment: " + std::to_string(text_of("/proc/self/environ").size()) + "\n";
   out += "session: " + std::to_string(getsid(0)) + "\n";
-  struct rlimit limit;
-  getrlimit(RLIMIT_CORE, &limit);
-  out += "core: " + std::to_string(limit.rlim_cur) + " " + std::to_string(limit.rlim_max) + "\n";
-  getrlimit(RLIMIT_NOFILE, &limit);
-  out += "nofile: " + std::to_string(limit.rlim_cur) + " " + std::to_string(limit.rlim_max) + "\n";
+  out += "core: " + limit_of(RLIMIT_CORE) + "\nnofile: " + limit_of(RLIMIT_NOFILE) + "\n";
+  out += "rtprio: " + limit_of(RLIMIT_RTPRIO) + "\nnice: " + limit_of(RLIMIT_NICE) + "\n";
+  out += "memlock: " + limit_of(RLIMIT_MEMLOCK) + "\nmsgqueue: " + limit_of(RLIMIT_MSGQUEUE) + "\n";
+  out += "sigpending: " + limit_of(RLIMIT_SIGPENDING) + "\n";
   out += "cgroup_file:\n" + text_of("/proc/self/cgroup");
   out += "limits_end:\n[mounts]\n" + text_of("/proc/self/mountinfo");
   out += "[network]\n" + text_of("/proc/self/net/dev");
@@ -128,6 +134,7 @@ std::string answer_to(const std::string& question) {
   if (question == "leaf") return run_in_leaf();
   if (question.starts_with("fill ")) return fill(question.substr(5));
   if (question.starts_with("read ")) return text_of(question.substr(5));
+  if (question.starts_with("names ")) return names_in(question.substr(6));
   if (question == "birth") return text_of("/proc/self/fd/5");
   if (question == "up") {
     struct stat here, up;
