@@ -80,6 +80,26 @@ CREATE TABLE execs (
 ) STRICT;
 CREATE INDEX execs_running ON execs (sandbox_id, exec) WHERE state = 'running';
 )sql",
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN open_files INTEGER NOT NULL DEFAULT 1024
+  CHECK (open_files BETWEEN 1 AND 4294967295);
+ALTER TABLE sandboxes ADD COLUMN disk_bytes_per_second INTEGER NOT NULL DEFAULT 0
+  CHECK (disk_bytes_per_second >= 0);
+ALTER TABLE sandboxes ADD COLUMN on_oom TEXT NOT NULL DEFAULT 'exec'
+  CHECK (on_oom IN ('exec', 'sandbox'));
+ALTER TABLE sandboxes ADD COLUMN cpu_time_ms INTEGER NOT NULL DEFAULT 0
+  CHECK (cpu_time_ms BETWEEN 0 AND 4294967295);
+ALTER TABLE sandboxes ADD COLUMN required_extras INTEGER NOT NULL DEFAULT 0
+  CHECK (required_extras BETWEEN 0 AND 4294967295);
+ALTER TABLE sandboxes ADD COLUMN idle_ttl_ms INTEGER NOT NULL DEFAULT 0 CHECK (idle_ttl_ms >= 0);
+
+ALTER TABLE execs ADD COLUMN limits_hit INTEGER NOT NULL DEFAULT 0
+  CHECK (limits_hit BETWEEN 0 AND 65535);
+ALTER TABLE execs ADD COLUMN read_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE execs ADD COLUMN written_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE execs ADD COLUMN peak_memory_scope TEXT NOT NULL DEFAULT 'exec'
+  CHECK (peak_memory_scope IN ('exec', 'sandbox'));
+)sql",
 };
 
 }  // namespace

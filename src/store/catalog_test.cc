@@ -81,7 +81,13 @@ TEST_F(CatalogTest, SandboxComesBackAsItWas) {
   row.pids = 256;
   row.disk_bytes = 1ull << 30;
   row.output_bytes = 64ull << 20;
+  row.open_files = 4096;
+  row.disk_bytes_per_second = 8ull << 20;
+  row.on_oom = "sandbox";
+  row.cpu_time_ms = 90'000;
+  row.required_extras = 5;
   row.ttl_ms = 300'000;
+  row.idle_ttl_ms = 120'000;
   row.nonce.fill(7);
   row.metadata = R"({"user":"ünïcode"})";
   row.environment = R"({"A":"b"})";
@@ -104,7 +110,13 @@ TEST_F(CatalogTest, SandboxComesBackAsItWas) {
   EXPECT_EQ(back.pids, row.pids);
   EXPECT_EQ(back.disk_bytes, row.disk_bytes);
   EXPECT_EQ(back.output_bytes, row.output_bytes);
+  EXPECT_EQ(back.open_files, row.open_files);
+  EXPECT_EQ(back.disk_bytes_per_second, row.disk_bytes_per_second);
+  EXPECT_EQ(back.on_oom, row.on_oom);
+  EXPECT_EQ(back.cpu_time_ms, row.cpu_time_ms);
+  EXPECT_EQ(back.required_extras, row.required_extras);
   EXPECT_EQ(back.ttl_ms, row.ttl_ms);
+  EXPECT_EQ(back.idle_ttl_ms, row.idle_ttl_ms);
   EXPECT_EQ(back.nonce, row.nonce);
   EXPECT_EQ(back.metadata, row.metadata);
   EXPECT_EQ(back.environment, row.environment);
@@ -243,6 +255,10 @@ TEST_F(CatalogTest, ExecEndsOnceWithAllItsFigures) {
   row.stdout_bytes = 1, row.stderr_bytes = 2, row.stdout_cut = 3, row.stderr_cut = 4;
   row.start_us = 5, row.wall_us = 6, row.drain_us = 7, row.user_us = 8, row.system_us = 9;
   row.peak_memory_bytes = 10;
+  row.read_bytes = 11;
+  row.written_bytes = 12;
+  row.peak_memory_scope = "sandbox";
+  row.limits_hit = 13;
   row.failure = "because";
   ASSERT_TRUE(catalog_->execs().finish(row).ok());
 
@@ -272,6 +288,10 @@ TEST_F(CatalogTest, ExecEndsOnceWithAllItsFigures) {
   EXPECT_EQ(back.user_us, 8u);
   EXPECT_EQ(back.system_us, 9u);
   EXPECT_EQ(back.peak_memory_bytes, 10u);
+  EXPECT_EQ(back.read_bytes, 11u);
+  EXPECT_EQ(back.written_bytes, 12u);
+  EXPECT_EQ(back.peak_memory_scope, "sandbox");
+  EXPECT_EQ(back.limits_hit, 13u);
   EXPECT_EQ(back.failure, "because");
 }
 

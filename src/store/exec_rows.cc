@@ -11,7 +11,8 @@ namespace {
 #define EXEC_COLUMNS                                                                              \
   "sandbox_id, tenant_id, exec, state, request, created_at_ms, pid, verdict, exit_code, signal, " \
   "stdout_bytes, stderr_bytes, stdout_cut, stderr_cut, start_us, wall_us, drain_us, user_us, "    \
-  "system_us, peak_memory_bytes, failure"
+  "system_us, peak_memory_bytes, read_bytes, written_bytes, peak_memory_scope, limits_hit, "      \
+  "failure"
 
 std::optional<int> small_or_null(Query& query, bool& fits) {
   auto value = query.int64_or_null();
@@ -49,6 +50,10 @@ Result<ExecRow> read_row(Query& query) {
   row.user_us = query.uint64();
   row.system_us = query.uint64();
   row.peak_memory_bytes = query.uint64();
+  row.read_bytes = query.uint64();
+  row.written_bytes = query.uint64();
+  row.peak_memory_scope = query.text();
+  row.limits_hit = query.uint32();
   row.failure = query.text();
   ATOLL_TRY_VOID(query.row_done());
   if (!fits) return Error(Code::kCorrupt, "read exec of " + sandbox_text + ": number too large");
@@ -118,11 +123,13 @@ Result<void> ExecRows::finish(const ExecRow& row) {
   auto changed = database_.run(
       "UPDATE execs SET state = 'ended', verdict = ?, exit_code = ?, signal = ?, stdout_bytes = ?, "
       "stderr_bytes = ?, stdout_cut = ?, stderr_cut = ?, start_us = ?, wall_us = ?, drain_us = ?, "
-      "user_us = ?, system_us = ?, peak_memory_bytes = ?, failure = ? "
+      "user_us = ?, system_us = ?, peak_memory_bytes = ?, read_bytes = ?, written_bytes = ?, "
+      "peak_memory_scope = ?, limits_hit = ?, failure = ? "
       "WHERE tenant_id = ? AND sandbox_id = ? AND exec = ? AND state = 'running'",
       row.verdict, row.exit_code, row.signal, row.stdout_bytes, row.stderr_bytes, row.stdout_cut,
       row.stderr_cut, row.start_us, row.wall_us, row.drain_us, row.user_us, row.system_us,
-      row.peak_memory_bytes, row.failure, row.tenant.number(), row.sandbox.view(), row.id.number());
+      row.peak_memory_bytes, row.read_bytes, row.written_bytes, row.peak_memory_scope,
+      row.limits_hit, row.failure, row.tenant.number(), row.sandbox.view(), row.id.number());
   if (!changed)
     return std::move(changed).error().with_context("finish exec " + row.id.string() + " of " +
                                                    row.sandbox.string());

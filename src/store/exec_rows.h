@@ -31,6 +31,9 @@ struct ExecRow {
   uint64_t stdout_cut = 0, stderr_cut = 0;
   uint64_t start_us = 0, wall_us = 0, drain_us = 0;
   uint64_t user_us = 0, system_us = 0, peak_memory_bytes = 0;
+  uint64_t read_bytes = 0, written_bytes = 0;
+  std::string peak_memory_scope = "exec";  // "exec" | "sandbox": whose peak it is
+  uint32_t limits_hit = 0;                 // bits of agent::LimitBit, which are never renumbered
   std::string failure = {};
 };
 

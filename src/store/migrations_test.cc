@@ -69,6 +69,42 @@ TEST(Migrations, RowsOfAnOlderVersionAreKept) {
   EXPECT_EQ(query->text(), "new");
 }
 
+// What an older atolld left behind is taken up by a newer one.
+TEST(Migrations, RowsOfTheFirstCatalogGetTheDefaultsOfLaterColumns) {
+  TestDirectory directory;
+  std::string path = directory / "db";
+  SandboxId id = SandboxId::draw();
+  {
+    Database database = open_or_die(path);
+    ASSERT_TRUE(migrate(database, catalog_migrations().first(1)).ok());
+    ASSERT_TRUE(
+        database
+            .run("INSERT INTO sandboxes VALUES (1, ?, NULL, 'running', 'python', zeroblob(32), "
+                 "1000, 1, 1, 1, 1, 300000, zeroblob(16), '{}', '{}', 5, '', 1, 2)",
+                 id.view())
+            .ok());
+    ASSERT_TRUE(database
+                    .run("INSERT INTO execs (tenant_id, sandbox_id, exec, request, created_at_ms) "
+                         "VALUES (1, ?, 1, '{}', 6)",
+                         id.view())
+                    .ok());
+  }
+  auto catalog = Catalog::open(path);
+  ASSERT_TRUE(catalog.ok()) << catalog.error().message();
+  auto sandboxes = (*catalog)->sandboxes().all();
+  ASSERT_TRUE(sandboxes.ok()) << sandboxes.error().message();
+  ASSERT_EQ(sandboxes->size(), 1u);
+  EXPECT_EQ(sandboxes->front().open_files, 1024u);
+  EXPECT_EQ(sandboxes->front().on_oom, "exec");
+  EXPECT_EQ(sandboxes->front().ttl_ms, 300'000u);
+  EXPECT_EQ(sandboxes->front().idle_ttl_ms, 0u);
+  auto execs = (*catalog)->execs().all_running(id);
+  ASSERT_TRUE(execs.ok()) << execs.error().message();
+  ASSERT_EQ(execs->size(), 1u);
+  EXPECT_EQ(execs->front().limits_hit, 0u);
+  EXPECT_EQ(execs->front().peak_memory_scope, "exec");
+}
+
 TEST(Migrations, NewerSchemaIsRefused) {
   TestDirectory directory;
   Database database = open_or_die(directory / "db");

@@ -9,8 +9,9 @@ namespace {
 
 #define SANDBOX_COLUMNS                                                                        \
   "sandbox_id, tenant_id, image, name, state, template_name, cpu_millis, memory_bytes, pids, " \
-  "disk_bytes, output_bytes, ttl_ms, nonce, metadata, environment, created_at_ms, failure, "   \
-  "generation, next_exec"
+  "disk_bytes, output_bytes, open_files, disk_bytes_per_second, on_oom, cpu_time_ms, "         \
+  "required_extras, ttl_ms, idle_ttl_ms, nonce, metadata, environment, created_at_ms, "        \
+  "failure, generation, next_exec"
 
 Result<SandboxRow> read_row(Query& query) {
   std::string id_text = query.text();
@@ -28,7 +29,13 @@ Result<SandboxRow> read_row(Query& query) {
   row.pids = query.uint32();
   row.disk_bytes = query.uint64();
   row.output_bytes = query.uint64();
+  row.open_files = query.uint32();
+  row.disk_bytes_per_second = query.uint64();
+  row.on_oom = query.text();
+  row.cpu_time_ms = query.uint32();
+  row.required_extras = query.uint32();
   row.ttl_ms = query.uint64();
+  row.idle_ttl_ms = query.uint64();
   row.nonce = query.blob<16>();
   row.metadata = query.text();
   row.environment = query.text();
@@ -72,13 +79,15 @@ std::optional<SandboxCursor> SandboxCursor::parse(std::string_view text) {
 }
 
 Result<void> SandboxRows::insert(const SandboxRow& row) {
-  auto inserted =
-      database_.run("INSERT INTO sandboxes (" SANDBOX_COLUMNS
-                    ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    row.id.view(), row.tenant.number(), Blob(row.image.bytes()), row.name,
-                    row.state, row.template_name, row.cpu_millis, row.memory_bytes, row.pids,
-                    row.disk_bytes, row.output_bytes, row.ttl_ms, Blob(row.nonce), row.metadata,
-                    row.environment, row.created_at_ms, row.failure, row.generation, row.next_exec);
+  auto inserted = database_.run(
+      "INSERT INTO sandboxes (" SANDBOX_COLUMNS
+      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?)",
+      row.id.view(), row.tenant.number(), Blob(row.image.bytes()), row.name, row.state,
+      row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes,
+      row.output_bytes, row.open_files, row.disk_bytes_per_second, row.on_oom, row.cpu_time_ms,
+      row.required_extras, row.ttl_ms, row.idle_ttl_ms, Blob(row.nonce), row.metadata,
+      row.environment, row.created_at_ms, row.failure, row.generation, row.next_exec);
   if (!inserted)
     return std::move(inserted).error().with_context("insert sandbox " + row.id.string());
   return {};

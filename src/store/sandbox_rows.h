@@ -29,7 +29,13 @@ struct SandboxRow {
   uint32_t pids = 0;
   uint64_t disk_bytes = 0;
   uint64_t output_bytes = 0;  // per stream of each exec
-  uint64_t ttl_ms = 0;        // 0: none
+  uint32_t open_files = 1024;
+  uint64_t disk_bytes_per_second = 0;  // 0: not limited
+  std::string on_oom = "exec";         // "exec" | "sandbox": what an out-of-memory kill ends
+  uint32_t cpu_time_ms = 0;            // of each exec that does not say; 0: not limited
+  uint32_t required_extras = 0;        // bits of isolate::Extra, which are never renumbered
+  uint64_t ttl_ms = 0;                 // 0: none
+  uint64_t idle_ttl_ms = 0;            // 0: none
   std::array<unsigned char, 16> nonce{};
   std::string metadata = "{}";     // JSON object
   std::string environment = "{}";  // JSON: default environment of execs

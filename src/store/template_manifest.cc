@@ -15,6 +15,9 @@ constexpr Range kMemoryBytes = {16ull << 20, 1ull << 40};
 constexpr Range kDiskBytes = {1ull << 20, 1ull << 44};
 constexpr Range kPids = {8, 65'536};
 constexpr Range kOutputBytes = {1, 1ull << 34};
+constexpr Range kOpenFiles = {16, 1 << 20};
+constexpr Range kDiskBytesPerSecond = {64 << 10, 1ull << 40};
+constexpr uint64_t kMaxCpuTimeMs = 30ull * 24 * 3'600'000;
 constexpr Range kPoolWarm = {0, 10'000};
 constexpr uint64_t kMaxTtlMs = 366ull * 24 * 3'600'000;
 constexpr size_t kMaxDescriptionBytes = 4096;
@@ -162,6 +165,13 @@ void read_defaults(TomlSection& section, TemplateDefaults& defaults) {
   section.whole("pids", kPids, pids);
   defaults.pids = static_cast<uint32_t>(pids);
   section.size("output", kOutputBytes, defaults.output_bytes);
+  uint64_t open_files = defaults.open_files;
+  section.whole("open_files", kOpenFiles, open_files);
+  defaults.open_files = static_cast<uint32_t>(open_files);
+  section.size("disk_rate", kDiskBytesPerSecond, defaults.disk_bytes_per_second);
+  uint64_t cpu_time_ms = defaults.cpu_time_ms;
+  section.duration("cpu_time", kMaxCpuTimeMs, cpu_time_ms);
+  defaults.cpu_time_ms = static_cast<uint32_t>(cpu_time_ms);
   section.finish();
 }
 

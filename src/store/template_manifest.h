@@ -50,6 +50,9 @@ struct TemplateDefaults {
   uint64_t disk_bytes = 1ull << 30;
   uint32_t pids = 256;
   uint64_t output_bytes = 64ull << 20;
+  uint32_t open_files = 1024;
+  uint64_t disk_bytes_per_second = 0;  // 0: not limited
+  uint32_t cpu_time_ms = 0;            // of each exec; 0: not limited
 };
 
 struct TemplateManifest {

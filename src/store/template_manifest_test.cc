@@ -92,6 +92,10 @@ TEST(TemplateManifest, WhatIsLeftOutHasItsDefault) {
   EXPECT_FALSE(manifest.context.has_value());
   EXPECT_EQ(manifest.defaults.memory_bytes, 512ull << 20);
   EXPECT_EQ(manifest.defaults.cpu_millis, 1000u);
+  EXPECT_EQ(manifest.defaults.open_files, 1024u);
+  EXPECT_EQ(manifest.defaults.disk_bytes_per_second, 0u);
+  EXPECT_EQ(manifest.defaults.cpu_time_ms, 0u);
+  EXPECT_EQ(manifest.defaults.idle_ttl_ms, 0u);
   EXPECT_TRUE(manifest.network_allow.empty());
   EXPECT_EQ(manifest.pool_warm, 0u);
 }
@@ -107,11 +111,15 @@ TEST(TemplateManifest, EachSourceAndChoiceIsRead) {
   auto other =
       parse_or_die(std::string(kMinimal) +
                    "[defaults]\nisolation = \"microvm\"\npersistence = \"checkpoint\"\n"
-                   "cpu = 0.01\n[outputs]\nmode = \"rich\"\n[pool]\nsingleton = true\n"
+                   "cpu = 0.01\nopen_files = 4096\ndisk_rate = \"8MiB\"\ncpu_time = \"90s\"\n"
+                   "[outputs]\nmode = \"rich\"\n[pool]\nsingleton = true\n"
                    "[network]\nallow = [\"*.pypi.org\", \"example.com:443\", \"10.0.0.0/8\"]\n");
   EXPECT_EQ(other.defaults.isolation, Isolation::kMicrovm);
   EXPECT_EQ(other.defaults.persistence, Persistence::kCheckpoint);
   EXPECT_EQ(other.defaults.cpu_millis, 10u);
+  EXPECT_EQ(other.defaults.open_files, 4096u);
+  EXPECT_EQ(other.defaults.disk_bytes_per_second, 8ull << 20);
+  EXPECT_EQ(other.defaults.cpu_time_ms, 90'000u);
   EXPECT_EQ(other.outputs_mode, OutputMode::kRich);
   EXPECT_TRUE(other.pool_singleton);
   EXPECT_EQ(other.network_allow.size(), 3u);
@@ -150,11 +158,27 @@ TEST(TemplateManifest, WrongTypeOrUnitNamesTheKey) {
 }
 
 TEST(TemplateManifest, LimitsAreBounded) {
-  for (std::string_view line :
-       {"cpu = 0.009", "cpu = 1024.1", "cpu = -1", "cpu = nan", "cpu = inf", "memory = \"15MiB\"",
-        "memory = \"2TiB\"", "disk = \"1B\"", "disk = \"17TiB\"", "pids = 7", "pids = 65537",
-        "pids = -1", "output = \"0B\"", "ttl = \"367d\"", "isolation = \"docker\"",
-        "persistence = \"forever\""})
+  for (std::string_view line : {"cpu = 0.009",
+                                "cpu = 1024.1",
+                                "cpu = -1",
+                                "cpu = nan",
+                                "cpu = inf",
+                                "memory = \"15MiB\"",
+                                "memory = \"2TiB\"",
+                                "disk = \"1B\"",
+                                "disk = \"17TiB\"",
+                                "pids = 7",
+                                "pids = 65537",
+                                "pids = -1",
+                                "open_files = 15",
+                                "open_files = 1048577",
+                                "disk_rate = \"63KiB\"",
+                                "disk_rate = \"2TiB\"",
+                                "cpu_time = \"31d\"",
+                                "output = \"0B\"",
+                                "ttl = \"367d\"",
+                                "isolation = \"docker\"",
+                                "persistence = \"forever\""})
     EXPECT_NE(error_with("[defaults]\n" + std::string(line) + "\n"), "accepted") << line;
   for (std::string_view line : {"cpu = 1024", "memory = \"16MiB\"", "memory = \"1TiB\"", "pids = 8",
                                 "pids = 65536", "ttl = \"0s\""})
