@@ -17,6 +17,11 @@ struct Advice {
   std::string_view remedy;
 };
 
+constexpr std::string_view kHostCannotEnforce =
+    "this host cannot enforce the limit; `atoll doctor` says why and what to change";
+constexpr std::string_view kHostLacksExtra =
+    "leave it out of \"require\", or run on a host that has it; `atoll doctor` lists what is here";
+
 // Every reason that the domain gives, with the status that overrides that of its code (0: none).
 constexpr Advice kAdvice[] = {
     {"invalid_json", 400, "send one JSON object, UTF-8, at most 32 levels deep, no key twice"},
@@ -28,8 +33,17 @@ constexpr Advice kAdvice[] = {
      "list templates with `atoll template ls`; add one with `atoll template add`"},
     {"image_missing", 503, "add the template again with `atoll template add`"},
     {"isolation_unavailable", 400, "ask for \"jail\", or run on a host that offers the isolation"},
+    {"cpu_unavailable", 400, kHostCannotEnforce},
+    {"memory_unavailable", 400, kHostCannotEnforce},
+    {"pids_unavailable", 400, kHostCannotEnforce},
+    {"disk_unavailable", 400, kHostCannotEnforce},
+    {"disk_rate_unavailable", 400, kHostCannotEnforce},
+    {"open_files_unavailable", 400, kHostCannotEnforce},
+    {"landlock_unavailable", 400, kHostLacksExtra},
+    {"time_namespace_unavailable", 400, kHostLacksExtra},
+    {"simple_quotas_unavailable", 400, kHostLacksExtra},
     {"sandbox_not_found", 404,
-     "list sandboxes with GET /v1/sandboxes; it may have reached its ttl"},
+     "list sandboxes with GET /v1/sandboxes; it may have reached its ttl or idle ttl"},
     {"sandbox_not_running", 409, "look at its state and failure; create a new sandbox"},
     {"exec_not_found", 404, "list execs with GET /v1/sandboxes/{id}/execs"},
     {"exec_not_running", 409, "it has ended; read its verdict"},

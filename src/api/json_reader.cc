@@ -157,6 +157,13 @@ std::optional<uint64_t> ObjectReader::optional_integer(std::string_view name, ui
   return number;
 }
 
+std::optional<uint32_t> ObjectReader::optional_small(std::string_view name, uint32_t low,
+                                                     uint32_t high) {
+  auto number = optional_integer(name, low, high);
+  if (!number) return std::nullopt;
+  return static_cast<uint32_t>(*number);
+}
+
 std::optional<uint32_t> ObjectReader::optional_thousandths(std::string_view name, uint32_t low,
                                                            uint32_t high) {
   const json::value* value = take(name);

@@ -35,6 +35,7 @@ class ObjectReader {
   std::optional<std::string> optional_text(std::string_view name, size_t most_bytes);
   std::optional<bool> optional_boolean(std::string_view name);
   std::optional<uint64_t> optional_integer(std::string_view name, uint64_t low, uint64_t high);
+  std::optional<uint32_t> optional_small(std::string_view name, uint32_t low, uint32_t high);
   // A number with up to three decimals, times 1000.
   std::optional<uint32_t> optional_thousandths(std::string_view name, uint32_t low, uint32_t high);
   std::optional<std::vector<std::string>> optional_texts(std::string_view name, size_t most,

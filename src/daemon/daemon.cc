@@ -28,7 +28,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::chrono::milliseconds kSweepPause{500};
 constexpr std::chrono::milliseconds kAdoptPause{50};
 constexpr uint64_t kFreeSpaceFloorBytes = 1ull << 30;
 // Limits are ceilings that few sandboxes reach, so more may be promised than is there.
@@ -64,7 +63,7 @@ Task<void> take_up(sandbox::Sandboxes& sandboxes, api::Router& router) {
   router.set_ready();
   log_info("ready");
   while (true) {
-    co_await pause_for(kSweepPause);
+    co_await sandboxes.wait_due();
     co_await sandboxes.sweep();
   }
 }

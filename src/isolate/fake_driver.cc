@@ -34,6 +34,11 @@ agent::Exit make_exit(const FakeExec& exec, agent::Ending ending, uint8_t status
   exit.stdout_bytes = exec.stdout_bytes.size();
   exit.stderr_bytes = exec.stderr_bytes.size();
   exit.wall_us = 1000;
+  exit.user_us = 2000;
+  exit.system_us = 3000;
+  exit.peak_memory_bytes = 4096;
+  exit.read_bytes = 5000;
+  exit.written_bytes = 6000;
   return exit;
 }
 
@@ -41,6 +46,43 @@ std::string joined(const std::vector<std::string>& arguments) {
   std::string text;
   for (size_t i = 1; i < arguments.size(); ++i) text += (i > 1 ? " " : "") + arguments[i];
   return text + "\n";
+}
+
+struct NamedCause {
+  std::string_view name;
+  agent::Cause cause;
+};
+constexpr NamedCause kCauses[] = {
+    {"program", agent::Cause::kProgram},    {"client", agent::Cause::kClient},
+    {"wall_time", agent::Cause::kWallTime}, {"cpu_time", agent::Cause::kCpuTime},
+    {"output", agent::Cause::kOutput},      {"memory", agent::Cause::kMemory},
+};
+// In the order of the bits of agent::LimitBit.
+constexpr std::string_view kLimitNames[] = {"wall_time", "cpu_time", "output",
+                                            "memory",    "pids",     "disk"};
+
+// end CAUSE exit|signal N [LIMIT…]
+FakeExec end_as_told(const std::vector<std::string>& arguments) {
+  ATOLL_CHECK(arguments.size() >= 4);
+  FakeExec exec{"partial\n", "partial\n", std::nullopt};
+  auto named = std::find_if(std::begin(kCauses), std::end(kCauses),
+                            [&](const NamedCause& it) { return it.name == arguments[1]; });
+  ATOLL_CHECK(named != std::end(kCauses));
+  auto ending = arguments[2] == "exit" ? agent::Ending::kExited : agent::Ending::kSignaled;
+  auto status = static_cast<uint8_t>(atoi(arguments[3].c_str()));
+  agent::Exit exit = make_exit(exec, ending, status, named->cause);
+  for (size_t i = 0; i < std::size(kLimitNames); ++i)
+    if (std::count(arguments.begin() + 4, arguments.end(), kLimitNames[i]) > 0)
+      exit.limits_hit = static_cast<uint16_t>(exit.limits_hit | 1 << i);
+  if (arguments.back() == "sandbox_peak") exit.peak_scope = agent::PeakScope::kSandbox;
+  exec.exit = exit;
+  return exec;
+}
+
+std::string limits_text(const agent::Start& start) {
+  bool kills = start.on_output_limit == agent::OnOutputLimit::kKill;
+  return std::to_string(start.cpu_time_ms) + " " + std::to_string(start.output_limit_bytes) + " " +
+         std::to_string(start.open_files) + (kills ? " kill\n" : " cut\n");
 }
 
 FakeExec run_program(const agent::Start& start) {
@@ -57,7 +99,12 @@ FakeExec run_program(const agent::Start& start) {
     auto count = static_cast<size_t>(atoi(start.arguments[1].c_str()));
     for (size_t i = 0; i < count; ++i) exec.stdout_bytes += spam_byte(i);
   } else if (program == "hang") {
+    if (start.arguments.size() > 1) exec.stdout_bytes = joined(start.arguments);
     return exec;
+  } else if (program == "end") {
+    return end_as_told(start.arguments);
+  } else if (program == "limits") {
+    exec.stdout_bytes = limits_text(start);
   } else {
     status = 127;
   }
@@ -70,7 +117,7 @@ FakeExec run_program(const agent::Start& start) {
 char spam_byte(uint64_t offset) { return static_cast<char>('a' + (offset * 7 + offset / 26) % 26); }
 
 struct FakeDriver::Agent {
-  explicit Agent(Nonce given) : nonce(given) {}
+  explicit Agent(const LaunchSpec& spec) : nonce(spec.nonce), limits(spec.limits) {}
 
   std::string output_from(uint32_t number, uint64_t stdout_from, uint64_t stderr_from) const {
     std::string frames = agent::encode_started(number, 2);
@@ -148,6 +195,7 @@ struct FakeDriver::Agent {
   }
 
   Nonce nonce;
+  WallLimits limits;
   std::map<uint32_t, FakeExec> execs;
   std::shared_ptr<AgentSocket> socket;  // the agent's end; shared with the serving task
   bool dead = false;
@@ -167,7 +215,7 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
     next_launch_error_.reset();
     co_return error;
   }
-  agents_.emplace(spec.id, std::make_shared<Agent>(spec.nonce));
+  agents_.emplace(spec.id, std::make_shared<Agent>(spec));
   co_return Result<void>();
 }
 
@@ -209,6 +257,10 @@ void FakeDriver::kill_agent(SandboxId id) {
 }
 
 void FakeDriver::drop_stream(SandboxId id) { agents_.at(id)->drop(); }
+
+const WallLimits& FakeDriver::limits(SandboxId id) const { return agents_.at(id)->limits; }
+
+void FakeDriver::forget_execs(SandboxId id) { agents_.at(id)->execs.clear(); }
 
 void FakeDriver::inject(SandboxId id, std::string bytes) {
   boost::system::error_code ignored;

@@ -1,8 +1,10 @@
 // FakeDriver: isolates without walls, for tests of sandbox/ and api/ and for fuzzing the request
 // path. Its agents live in this process and speak the real agent protocol over a real socket pair.
 // They know a few programs: `echo words…` (stdout), `warn words…` (stderr), `exit N`, `spam N` (N
-// bytes of a known pattern), `hang` (runs until signalled or its agent dies); anything else ends
-// with 127.
+// bytes of a known pattern), `hang words…` (prints them and runs until signalled or its agent
+// dies), `end CAUSE exit|signal N [LIMIT…]` (prints `partial` on both streams, then ends in that
+// way having touched those limits; `sandbox_peak` among them gives its peak of memory that scope),
+// `limits` (prints those of its start frame); anything else ends with 127.
 #pragma once
 
 #include <map>
@@ -39,6 +41,10 @@ class FakeDriver final : public Driver {
   void kill_agent(SandboxId id);
   // The stream breaks; the agent and its execs go on.
   void drop_stream(SandboxId id);
+  // What an isolate was launched with.
+  const WallLimits& limits(SandboxId id) const;
+  // The agent no longer knows any of its execs, and says so in its next hello.
+  void forget_execs(SandboxId id);
   // Sends raw bytes as if the agent had, to play a hostile one.
   void inject(SandboxId id, std::string bytes);
 

@@ -18,13 +18,20 @@ struct WallLimits {
   uint32_t required_extras = 0;  // bits of warden::Extra
 };
 
+using warden::Extra;
+using warden::OnOom;
+
 using warden::kMaxCpuMillis;
 using warden::kMaxDiskBytes;
+using warden::kMaxDiskBytesPerSecond;
 using warden::kMaxMemoryBytes;
+using warden::kMaxOpenFiles;
 using warden::kMaxPids;
 using warden::kMinCpuMillis;
 using warden::kMinDiskBytes;
+using warden::kMinDiskBytesPerSecond;
 using warden::kMinMemoryBytes;
+using warden::kMinOpenFiles;
 using warden::kMinPids;
 
 }  // namespace atl::isolate

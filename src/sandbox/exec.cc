@@ -1,8 +1,11 @@
 #include "sandbox/exec.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace atl::sandbox {
+
+constexpr uint64_t kMaxFigure = std::numeric_limits<int64_t>::max();  // a column's
 
 Exec::Exec(boost::asio::any_io_executor executor, store::ExecRow row, Streams streams,
            uint64_t output_limit_bytes)
@@ -47,6 +50,11 @@ Result<void> Exec::check_exit(const agent::Exit& exit) const {
   agent::ExecOffsets held = offsets();
   if (exit.stdout_bytes != held.stdout_offset || exit.stderr_bytes != held.stderr_offset)
     return Error(Code::kCorrupt, "exit before all of its output");
+  // A figure that no row can hold would make the verdict impossible to store for ever.
+  for (uint64_t figure :
+       {exit.stdout_cut, exit.stderr_cut, exit.start_us, exit.wall_us, exit.drain_us, exit.user_us,
+        exit.system_us, exit.peak_memory_bytes, exit.read_bytes, exit.written_bytes})
+    if (figure > kMaxFigure) return Error(Code::kCorrupt, "exit with an impossible figure");
   return {};
 }
 
@@ -73,6 +81,10 @@ store::ExecRow ended_row(store::ExecRow row, const agent::Exit& exit) {
   row.user_us = exit.user_us;
   row.system_us = exit.system_us;
   row.peak_memory_bytes = exit.peak_memory_bytes;
+  row.read_bytes = exit.read_bytes;
+  row.written_bytes = exit.written_bytes;
+  row.peak_memory_scope = exit.peak_scope == agent::PeakScope::kSandbox ? "sandbox" : "exec";
+  row.limits_hit = limits_hit_of(exit);
   return row;
 }
 

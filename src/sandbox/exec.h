@@ -27,6 +27,9 @@ struct ExecRequest {
   agent::User user = agent::User::kUser;
   uint32_t timeout_ms = 0;
   uint64_t output_limit_bytes = 0;
+  agent::OnOutputLimit on_output_limit = agent::OnOutputLimit::kCut;
+  uint32_t cpu_time_ms = 0;  // 0: not limited
+  uint32_t open_files = 0;   // 0: the sandbox's
 };
 
 class Exec {

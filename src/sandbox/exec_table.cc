@@ -30,7 +30,10 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
                      .directory = std::move(request.directory),
                      .user = request.user,
                      .timeout_ms = request.timeout_ms,
-                     .output_limit_bytes = request.output_limit_bytes};
+                     .output_limit_bytes = request.output_limit_bytes,
+                     .on_output_limit = request.on_output_limit,
+                     .cpu_time_ms = request.cpu_time_ms,
+                     .open_files = request.open_files};
   entry.start_frame = agent::encode(row.id.number(), start);
   co_return entry.exec;
 }
@@ -192,9 +195,14 @@ Task<Result<void>> ExecTable::finish(std::shared_ptr<Exec> exec, store::ExecRow 
   // kConflict: another path ended it while this one waited, and the first verdict stays.
   if (!stored && stored.error().code() != Code::kConflict) co_return std::move(stored).error();
   if (exec->ended()) co_return Result<void>();
-  exec->set_ended(std::move(row));
-  live_.erase(exec->id().number());
+  leave(*exec, std::move(row));
   co_return Result<void>();
+}
+
+void ExecTable::leave(Exec& exec, store::ExecRow row) {
+  exec.set_ended(std::move(row));
+  live_.erase(exec.id().number());
+  last_end_ = services_.clock.steady_now();
 }
 
 Task<void> ExecTable::end_all(Verdict verdict, std::string failure) {
@@ -205,8 +213,7 @@ Task<void> ExecTable::end_all(Verdict verdict, std::string failure) {
     if (finished) continue;
     // Whoever waits must not wait for ever because a row could not be stored.
     log_error("verdict could not be stored", {{"sandbox", sandbox_.view()}, finished.error()});
-    exec->set_ended(std::move(row));
-    live_.erase(exec->id().number());
+    leave(*exec, std::move(row));
   }
 }
 

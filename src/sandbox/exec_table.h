@@ -43,6 +43,8 @@ class ExecTable {
   // Bytes of an exec's output that are on disk.
   Result<std::string> read_output(ExecId id, agent::Stream stream, uint64_t offset, size_t most);
   size_t size() const { return live_.size(); }
+  // When the last one that ended did; before any time if none has.
+  SteadyTime last_end() const { return last_end_; }
 
   // After a hello: what to welcome, having ended the execs that the agent does not know and cannot
   // learn of.
@@ -62,6 +64,7 @@ class ExecTable {
 
   Result<Exec::Stream> open_stream(ExecId id, store::OutputStream stream);
   Task<Result<void>> finish(std::shared_ptr<Exec> exec, store::ExecRow row);
+  void leave(Exec& exec, store::ExecRow row);
   Task<Result<bool>> has_ended_at(agent::ExecOffsets produced);
   Task<Result<void>> handle_exit(agent::Frame frame, isolate::AgentLink& link);
   Task<Result<void>> handle_start_failed(agent::Frame frame, isolate::AgentLink& link);
@@ -72,6 +75,7 @@ class ExecTable {
   SandboxId sandbox_;
   store::TenantId tenant_;
   std::map<uint32_t, Entry> live_;
+  SteadyTime last_end_ = SteadyTime::min();
 };
 
 }  // namespace atl::sandbox

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "isolate/wall_limits.h"
 
@@ -10,12 +11,26 @@ namespace atl::sandbox {
 inline constexpr uint64_t kMaxOutputLimitBytes = 1ull << 32;
 inline constexpr uint64_t kDefaultOutputLimitBytes = 64ull << 20;
 inline constexpr uint64_t kMaxTtlMs = 30ull * 24 * 3600 * 1000;
+inline constexpr uint64_t kMinIdleTtlMs = 1000;  // how soon the sweep comes
+inline constexpr uint32_t kMaxCpuTimeMs = 30u * 24 * 3600 * 1000;
 inline constexpr uint32_t kMaxTimeoutMs = 24 * 3600 * 1000;
 inline constexpr uint32_t kDefaultTimeoutMs = 60 * 1000;
 
+// Protections that a caller may insist on, by name.
+struct NamedExtra {
+  std::string_view name;
+  isolate::Extra extra;
+};
+inline constexpr NamedExtra kExtras[] = {
+    {"landlock", isolate::Extra::kLandlock},
+    {"time_namespace", isolate::Extra::kTimeNamespace},
+    {"simple_quotas", isolate::Extra::kSimpleQuotas},
+};
+
 struct Limits {
   isolate::WallLimits wall;
-  uint64_t output_bytes;  // per stream of each exec
+  uint64_t output_bytes;     // per stream of each exec
+  uint32_t cpu_time_ms = 0;  // of each exec that does not say; 0: not limited
 };
 
 }  // namespace atl::sandbox

@@ -29,21 +29,29 @@ std::string_view state_name(State state);
 
 class Sandbox : public std::enable_shared_from_this<Sandbox> {
  public:
-  Sandbox(Services& services, store::SandboxRow row, Limits limits, Reservation reservation);
+  // `due` is told when the sandbox has failed and waits to be freed.
+  Sandbox(Services& services, store::SandboxRow row, Limits limits, Reservation reservation,
+          Event& due);
 
   SandboxId id() const { return row_.id; }
   store::TenantId tenant() const { return row_.tenant; }
   const store::SandboxRow& row() const { return row_; }
   const Limits& limits() const { return limits_; }
   State state() const { return state_; }
-  // When its time is up; nothing if it has no ttl.
-  std::optional<SteadyTime> deadline() const { return deadline_; }
+  // When its time is up: its ttl, or its idle ttl while nothing runs; nothing if it has neither.
+  std::optional<SteadyTime> deadline() const;
+  // The earliest that deadline() can become without the sandbox being touched.
+  std::optional<SteadyTime> earliest_deadline() const;
+  // The deadline as a time to show.
+  std::optional<WallTime> ends_at() const;
+  // Somebody uses it: its idle time starts anew. Running execs keep it busy by themselves.
+  void touch() { touched_ = services_.clock.steady_now(); }
 
   // Begins the talk with the agent, which goes on by itself.
   void begin_talk();
   // The same; returns when the first hello has been answered.
   Task<Result<void>> attach();
-  void set_running() { state_ = State::kRunning; }
+  void set_running();
 
   Task<Result<std::shared_ptr<Exec>>> start_exec(ExecRequest request, std::string description);
   Result<void> signal_exec(ExecId id, int signal_number);
@@ -61,6 +69,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Task<Result<void>> talk_once();
   Task<Result<void>> greet(isolate::AgentLink& link);
   Task<void> fail(std::string failure);
+  std::optional<SteadyTime> first_deadline(SteadyTime idle_since) const;
   bool talks() const { return state_ == State::kCreating || state_ == State::kRunning; }
 
   Services& services_;
@@ -68,13 +77,15 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Limits limits_;
   Reservation reservation_;
   State state_ = State::kCreating;
-  std::optional<SteadyTime> deadline_;
+  std::optional<SteadyTime> ttl_deadline_;
+  SteadyTime touched_;
   ExecTable execs_;
   std::shared_ptr<isolate::AgentLink>
       link_;  // the current stream, if one is up; shared with its reader
   bool greeted_ = false;
   bool isolate_removed_ = false;
   Event changed_;
+  Event& due_;
 };
 
 }  // namespace atl::sandbox

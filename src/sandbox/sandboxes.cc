@@ -1,6 +1,11 @@
 #include "sandbox/sandboxes.h"
 
+#include <algorithm>
 #include <set>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "base/log.h"
 
@@ -10,18 +15,37 @@ namespace {
 
 using Microseconds = std::chrono::microseconds;
 
+constexpr std::chrono::milliseconds kLeastPause{100};  // between two sweeps
+constexpr std::chrono::milliseconds kRetryPause{500};  // of what could not be freed
+constexpr std::chrono::hours kLongestRest{1};
+
 Microseconds since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<Microseconds>(std::chrono::steady_clock::now() - start);
 }
 
 Limits limits_of(const store::SandboxRow& row) {
-  return {{row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes}, row.output_bytes};
+  isolate::WallLimits wall{row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes};
+  wall.open_files = row.open_files;
+  wall.disk_bytes_per_second = row.disk_bytes_per_second;
+  wall.on_oom = row.on_oom == "sandbox" ? isolate::OnOom::kEndSandbox : isolate::OnOom::kEndExec;
+  wall.required_extras = row.required_extras;
+  return {wall, row.output_bytes, row.cpu_time_ms};
+}
+
+// Its deletion was begun, or what it held is still there: the sweep goes on with it.
+bool is_unfinished(const Sandbox& sandbox) {
+  return sandbox.state() == State::kDeleting ||
+         (sandbox.state() == State::kFailed && !sandbox.isolate_removed());
+}
+
+bool is_expired(const Sandbox& sandbox, SteadyTime now) {
+  return sandbox.state() != State::kCreating && sandbox.deadline() && *sandbox.deadline() <= now;
 }
 
 }  // namespace
 
 Sandboxes::Sandboxes(Services services, Admission& admission, store::Templates& templates)
-    : services_(services), admission_(admission), templates_(templates) {}
+    : services_(services), admission_(admission), templates_(templates), due_(services.executor) {}
 
 Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
                                               const CreateSandbox& request) const {
@@ -39,7 +63,14 @@ Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
   row.pids = request.pids.value_or(defaults.pids);
   row.disk_bytes = request.disk_bytes.value_or(defaults.disk_bytes);
   row.output_bytes = request.output_bytes.value_or(defaults.output_bytes);
+  row.open_files = request.open_files.value_or(defaults.open_files);
+  row.disk_bytes_per_second =
+      request.disk_bytes_per_second.value_or(defaults.disk_bytes_per_second);
+  row.cpu_time_ms = request.cpu_time_ms.value_or(defaults.cpu_time_ms);
+  row.on_oom = request.on_oom == isolate::OnOom::kEndSandbox ? "sandbox" : "exec";
+  row.required_extras = request.required_extras;
   row.ttl_ms = request.ttl_ms.value_or(defaults.ttl_ms);
+  row.idle_ttl_ms = request.idle_ttl_ms.value_or(defaults.idle_ttl_ms);
   row.metadata = request.metadata;
   row.environment = request.environment;
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
@@ -54,7 +85,8 @@ Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox re
   ATOLL_CO_TRY(Reservation reservation, admission_.reserve(limits_of(row)));
   auto insert = [row](store::Catalog& catalog) { return catalog.sandboxes().insert(row); };
   ATOLL_CO_TRY_VOID(co_await services_.ledger.run(insert));
-  auto sandbox = std::make_shared<Sandbox>(services_, row, limits_of(row), std::move(reservation));
+  auto sandbox =
+      std::make_shared<Sandbox>(services_, row, limits_of(row), std::move(reservation), due_);
   all_.emplace(row.id, sandbox);
   CreateTimings timings{};
   timings.reserve = since(begin);
@@ -83,6 +115,7 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
     co_return Error(Code::kUnavailable, "the sandbox ended while it was created")
         .with_reason("isolate_failed");
   sandbox->set_running();
+  if (sandbox->deadline() && *sandbox->deadline() < wake_) due_.notify_all();
   timings.attach = since(begin);
   co_return Result<void>();
 }
@@ -99,9 +132,15 @@ Task<Result<void>> Sandboxes::remove(store::TenantId tenant, SandboxId id) {
   co_return co_await delete_now(sandbox);
 }
 
+Task<Result<void>> Sandboxes::delete_now(std::shared_ptr<Sandbox> sandbox) {
+  auto deleted = co_await try_delete(sandbox);
+  if (!deleted) due_.notify_all();
+  co_return deleted;
+}
+
 // Each step can be repeated: a failure or a crash in between leaves a row in state `deleting`,
 // which the sweep and the next start take up.
-Task<Result<void>> Sandboxes::delete_now(std::shared_ptr<Sandbox> sandbox) {
+Task<Result<void>> Sandboxes::try_delete(std::shared_ptr<Sandbox> sandbox) {
   SandboxId id = sandbox->id();
   auto store_state = [tenant = sandbox->tenant(), id](store::Catalog& catalog) {
     return catalog.sandboxes().set_state(tenant, id, "deleting", "");
@@ -154,7 +193,7 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
   ATOLL_CO_TRY(auto execs, co_await services_.ledger.run(read_execs));
   Limits limits = limits_of(row);
   auto sandbox =
-      std::make_shared<Sandbox>(services_, row, limits, admission_.count_existing(limits));
+      std::make_shared<Sandbox>(services_, row, limits, admission_.count_existing(limits), due_);
   if (!isolate_exists) sandbox->set_isolate_removed();
   for (const store::ExecRow& exec : execs)
     ATOLL_CO_TRY_VOID(sandbox->execs().adopt(exec, limits.output_bytes));
@@ -182,23 +221,43 @@ Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(
 
 Task<void> Sandboxes::sweep() {
   std::vector<std::shared_ptr<Sandbox>> due;
-  SteadyTime now = services_.clock.steady_now();
-  for (const auto& [id, sandbox] : all_) {
-    bool expired =
-        sandbox->deadline() && *sandbox->deadline() <= now && sandbox->state() != State::kCreating;
-    bool unfreed = sandbox->state() == State::kFailed && !sandbox->isolate_removed();
-    if (expired || unfreed || sandbox->state() == State::kDeleting) due.push_back(sandbox);
-  }
+  for (const auto& [id, sandbox] : all_)
+    if (is_unfinished(*sandbox) || is_expired(*sandbox, services_.clock.steady_now()))
+      due.push_back(sandbox);
   for (std::shared_ptr<Sandbox> sandbox : due) {
-    bool only_free = sandbox->state() == State::kFailed && !sandbox->isolate_removed();
+    // Looked at again: while the others were ended it may have been put to use.
     Result<void> done;
-    if (only_free) {
-      done = co_await free_isolate(sandbox);
-    } else {
+    if (is_expired(*sandbox, services_.clock.steady_now()) ||
+        sandbox->state() == State::kDeleting) {
       done = co_await delete_now(sandbox);
+    } else if (is_unfinished(*sandbox)) {
+      done = co_await free_isolate(sandbox);
     }
     if (!done) log_warning("sweep failed", {{"sandbox", sandbox->id().view()}, done.error()});
   }
+}
+
+SteadyTime Sandboxes::next_due() const {
+  SteadyTime now = services_.clock.steady_now();
+  SteadyTime next = now + kLongestRest;
+  for (const auto& [id, sandbox] : all_) {
+    if (is_unfinished(*sandbox)) next = std::min(next, now + kRetryPause);
+    // A busy one cannot be idle for long enough before this; it is looked at again then.
+    std::optional<SteadyTime> end = sandbox->earliest_deadline();
+    if (end && sandbox->state() != State::kCreating) next = std::min(next, *end);
+  }
+  return std::max(next, now + kLeastPause);
+}
+
+Task<void> Sandboxes::wait_due() {
+  wake_ = next_due();
+  bool notified = co_await due_.wait_until(wake_);
+  wake_ = SteadyTime::max();
+  if (!notified) co_return;
+  // Many creates or failures at once are worth one sweep, not one each.
+  boost::asio::steady_timer pause(services_.executor, kLeastPause);
+  auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
+  co_await pause.async_wait(token);
 }
 
 }  // namespace atl::sandbox

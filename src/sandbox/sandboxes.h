@@ -22,7 +22,13 @@ struct CreateSandbox {
   std::optional<uint32_t> pids;
   std::optional<uint64_t> disk_bytes;
   std::optional<uint64_t> output_bytes;
+  std::optional<uint32_t> open_files;
+  std::optional<uint64_t> disk_bytes_per_second;
+  std::optional<uint32_t> cpu_time_ms;
+  isolate::OnOom on_oom = isolate::OnOom::kEndExec;
+  uint32_t required_extras = 0;  // bits of isolate::Extra
   std::optional<uint64_t> ttl_ms;
+  std::optional<uint64_t> idle_ttl_ms;
   std::string metadata = "{}";     // JSON object of strings
   std::string environment = "{}";  // JSON object of strings
 };
@@ -52,8 +58,12 @@ class Sandboxes {
   // At start: rows and isolates are compared, what fits is taken up, the rest is cleaned away.
   // After an error it is called again and goes on where it was.
   Task<Result<void>> adopt();
-  // Ends what is due and retries what could not be freed. Called now and then, and by tests.
+  // Ends what is due and retries what could not be freed.
   Task<void> sweep();
+  // Sleeps until there may be something to sweep.
+  Task<void> wait_due();
+  // When that is, unless a sandbox is created, is touched or fails first.
+  SteadyTime next_due() const;
 
   Services& services() { return services_; }
   size_t size() const { return all_.size(); }
@@ -61,7 +71,9 @@ class Sandboxes {
  private:
   Task<Result<void>> start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings);
   Task<Result<void>> free_isolate(std::shared_ptr<Sandbox> sandbox);
+  // Leaves what it could not finish to the sweep.
   Task<Result<void>> delete_now(std::shared_ptr<Sandbox> sandbox);
+  Task<Result<void>> try_delete(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> adopt_row(store::SandboxRow row, bool isolate_exists);
   Result<store::SandboxRow> make_row(store::TenantId tenant, const CreateSandbox& request) const;
 
@@ -69,6 +81,8 @@ class Sandboxes {
   Admission& admission_;
   store::Templates& templates_;
   std::map<SandboxId, std::shared_ptr<Sandbox>> all_;
+  SteadyTime wake_ = SteadyTime::max();  // when wait_due() returns, if it waits
+  Event due_;
 };
 
 }  // namespace atl::sandbox

@@ -1,6 +1,45 @@
 #include "sandbox/verdict.h"
 
+#include <signal.h>
+
 namespace atl::sandbox {
+
+namespace {
+
+using agent::Cause;
+using agent::LimitBit;
+
+constexpr uint16_t bit(LimitBit limit) { return static_cast<uint16_t>(limit); }
+
+struct NamedLimit {
+  LimitBit limit;
+  std::string_view name;
+};
+constexpr NamedLimit kLimits[] = {
+    {LimitBit::kWallTime, "wall_time"}, {LimitBit::kCpuTime, "cpu_time"},
+    {LimitBit::kOutput, "output"},      {LimitBit::kMemory, "memory"},
+    {LimitBit::kPids, "pids"},          {LimitBit::kDisk, "disk"},
+};
+
+// The limit that a cause says was reached.
+uint16_t limit_of(Cause cause) {
+  switch (cause) {
+    case Cause::kWallTime:
+      return bit(LimitBit::kWallTime);
+    case Cause::kCpuTime:
+      return bit(LimitBit::kCpuTime);
+    case Cause::kOutput:
+      return bit(LimitBit::kOutput);
+    case Cause::kMemory:
+      return bit(LimitBit::kMemory);
+    case Cause::kProgram:
+    case Cause::kClient:
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::string_view verdict_name(Verdict verdict) {
   switch (verdict) {
@@ -12,6 +51,18 @@ std::string_view verdict_name(Verdict verdict) {
       return "killed";
     case Verdict::kWallTime:
       return "wall_time";
+    case Verdict::kCpuTime:
+      return "cpu_time";
+    case Verdict::kOutputLimit:
+      return "output_limit";
+    case Verdict::kOom:
+      return "oom";
+    case Verdict::kForbiddenSyscall:
+      return "forbidden_syscall";
+    case Verdict::kPidsLimit:
+      return "pids_limit";
+    case Verdict::kDiskLimit:
+      return "disk_limit";
     case Verdict::kSignal:
       return "signal";
     case Verdict::kNonzero:
@@ -23,10 +74,31 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 Verdict verdict_of(const agent::Exit& exit) {
-  if (exit.cause == agent::Cause::kClient) return Verdict::kKilled;
-  if (exit.cause == agent::Cause::kWallTime) return Verdict::kWallTime;
-  if (exit.ending == agent::Ending::kSignaled) return Verdict::kSignal;
-  return exit.status == 0 ? Verdict::kOk : Verdict::kNonzero;
+  if (exit.cause == Cause::kClient) return Verdict::kKilled;
+  if (exit.cause == Cause::kWallTime) return Verdict::kWallTime;
+  if (exit.cause == Cause::kCpuTime) return Verdict::kCpuTime;
+  if (exit.cause == Cause::kOutput) return Verdict::kOutputLimit;
+  if (exit.cause == Cause::kMemory) return Verdict::kOom;
+  bool signaled = exit.ending == agent::Ending::kSignaled;
+  if (signaled && exit.status == SIGSYS) return Verdict::kForbiddenSyscall;
+  if (!signaled && exit.status == 0) return Verdict::kOk;
+  // A program that touched these and got along with it has ended as it says.
+  if (exit.limits_hit & bit(LimitBit::kPids)) return Verdict::kPidsLimit;
+  if (exit.limits_hit & bit(LimitBit::kDisk)) return Verdict::kDiskLimit;
+  return signaled ? Verdict::kSignal : Verdict::kNonzero;
+}
+
+uint16_t limits_hit_of(const agent::Exit& exit) {
+  bool cut = exit.stdout_cut > 0 || exit.stderr_cut > 0;
+  int hit = exit.limits_hit | limit_of(exit.cause) | (cut ? bit(LimitBit::kOutput) : 0);
+  return static_cast<uint16_t>(hit);
+}
+
+std::vector<std::string_view> limit_names(uint32_t limit_bits) {
+  std::vector<std::string_view> names;
+  for (const NamedLimit& named : kLimits)
+    if (limit_bits & bit(named.limit)) names.push_back(named.name);
+  return names;
 }
 
 }  // namespace atl::sandbox

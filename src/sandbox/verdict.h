@@ -1,20 +1,28 @@
 // How an exec ended: a typed value, never a guess. Failures of the program and of the platform
-// never share one. Later issues add the limits that are not enforced yet; design order is kept: the
-// first that applies.
+// never share one. Of several that apply the first in this order is given.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "agent/protocol.h"
 
 namespace atl::sandbox {
 
+// compile_error, exception and interrupted stand before kSignal and come with contexts: a plain
+// program cannot end with them.
 enum class Verdict : unsigned char {
-  kSandboxGone,    // its sandbox was deleted or its agent died
-  kPlatformError,  // we could not run it
-  kKilled,         // a client asked for it
-  kWallTime,       // its time was up
+  kSandboxGone,       // its sandbox was deleted or its agent died
+  kPlatformError,     // we could not run it
+  kKilled,            // a client asked for it
+  kWallTime,          // its time was up
+  kCpuTime,           // its cpu time was used up
+  kOutputLimit,       // it printed too much and was not to be cut
+  kOom,               // an out-of-memory kill ended it
+  kForbiddenSyscall,  // the system call filter ended it
+  kPidsLimit,         // it ended badly after a process could not be started
+  kDiskLimit,         // it ended badly after its disk was full
   kSignal,
   kNonzero,
   kOk,
@@ -23,5 +31,11 @@ enum class Verdict : unsigned char {
 std::string_view verdict_name(Verdict verdict);
 
 Verdict verdict_of(const agent::Exit& exit);
+
+// Bits of agent::LimitBit: every limit that it touched, whether or not that ended it.
+uint16_t limits_hit_of(const agent::Exit& exit);
+
+// "wall_time", "cpu_time", "output", "memory", "pids", "disk".
+std::vector<std::string_view> limit_names(uint32_t limit_bits);
 
 }  // namespace atl::sandbox

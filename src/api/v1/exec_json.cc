@@ -22,7 +22,21 @@ json::object usage_json(const store::ExecRow& row) {
   usage["user_ms"] = to_ms(row.user_us);
   usage["system_ms"] = to_ms(row.system_us);
   usage["peak_memory_bytes"] = row.peak_memory_bytes;
+  usage["read_bytes"] = row.read_bytes;
+  usage["written_bytes"] = row.written_bytes;
+  // Figures that this host cannot attribute to one exec.
+  if (row.peak_memory_scope != "exec") {
+    json::object scope;
+    scope["peak_memory_bytes"] = row.peak_memory_scope;
+    usage["scope"] = std::move(scope);
+  }
   return usage;
+}
+
+json::array limits_hit_json(const store::ExecRow& row) {
+  json::array names;
+  for (std::string_view name : sandbox::limit_names(row.limits_hit)) names.emplace_back(name);
+  return names;
 }
 
 json::object timings_json(const store::ExecRow& row) {
@@ -63,6 +77,14 @@ std::string describe(const sandbox::ExecRequest& request) {
   object["cwd"] = request.directory;
   object["user"] = request.user == agent::User::kRoot ? "root" : "user";
   object["timeout_ms"] = request.timeout_ms;
+  json::object limits;
+  limits["cpu_time_ms"] = nullptr;
+  if (request.cpu_time_ms > 0) limits["cpu_time_ms"] = request.cpu_time_ms;
+  limits["output_bytes"] = request.output_limit_bytes;
+  limits["open_files"] = request.open_files;
+  object["limits"] = std::move(limits);
+  bool kills = request.on_output_limit == agent::OnOutputLimit::kKill;
+  object["on_output_limit"] = kills ? "kill" : "cut";
   return json::serialize(object);
 }
 
@@ -78,6 +100,8 @@ json::object exec_summary_json(const store::ExecRow& row) {
   bool ended = row.state == "ended";
   object["verdict"] = nullptr;
   if (ended) object["verdict"] = row.verdict;
+  object["limits_hit"] = nullptr;
+  if (ended) object["limits_hit"] = limits_hit_json(row);
   object["exit_code"] = nullptr;
   if (row.exit_code) object["exit_code"] = *row.exit_code;
   object["signal"] = nullptr;

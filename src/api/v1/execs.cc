@@ -51,6 +51,32 @@ agent::User parse_user(ObjectReader& reader) {
   return agent::User::kRoot;
 }
 
+agent::OnOutputLimit parse_on_output_limit(ObjectReader& reader) {
+  auto choice = reader.optional_text("on_output_limit", 16);
+  if (!choice || *choice == "cut") return agent::OnOutputLimit::kCut;
+  if (*choice != "kill") reader.refuse("on_output_limit", "must be \"cut\" or \"kill\"");
+  return agent::OnOutputLimit::kKill;
+}
+
+// What is not given is the sandbox's; output and open files cannot exceed it.
+void parse_limits(ObjectReader& outer, const sandbox::Limits& limits, ExecRequest& request) {
+  request.output_limit_bytes = limits.output_bytes;
+  request.cpu_time_ms = limits.cpu_time_ms;
+  request.open_files = limits.wall.open_files;
+  const json::object* object = outer.optional_object("limits");
+  if (!object) return;
+  ObjectReader reader(*object, "limits.");
+  auto cpu_time = reader.optional_small("cpu_time_ms", 1, sandbox::kMaxCpuTimeMs);
+  auto output = reader.optional_integer("output_bytes", 0, limits.output_bytes);
+  auto open_files =
+      reader.optional_small("open_files", isolate::kMinOpenFiles, limits.wall.open_files);
+  request.cpu_time_ms = cpu_time.value_or(request.cpu_time_ms);
+  request.output_limit_bytes = output.value_or(request.output_limit_bytes);
+  request.open_files = open_files.value_or(request.open_files);
+  auto finished = reader.finish();
+  if (!finished) outer.adopt(std::move(finished).error());
+}
+
 sandbox::Variables sandbox_variables(const Sandbox& sandbox) {
   sandbox::Variables variables;
   json::error_code error;
@@ -76,9 +102,10 @@ Result<ExecCall> parse_exec(const Call& call, const Sandbox& sandbox) {
   auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
   if (directory && !directory->starts_with('/')) reader.refuse("cwd", "must be an absolute path");
   exec.request.directory = directory.value_or(sandbox::home_of(exec.request.user));
-  auto timeout = reader.optional_integer("timeout_ms", 1, sandbox::kMaxTimeoutMs);
-  exec.request.timeout_ms = static_cast<uint32_t>(timeout.value_or(sandbox::kDefaultTimeoutMs));
-  exec.request.output_limit_bytes = sandbox.limits().output_bytes;
+  exec.request.timeout_ms = reader.optional_small("timeout_ms", 1, sandbox::kMaxTimeoutMs)
+                                .value_or(sandbox::kDefaultTimeoutMs);
+  parse_limits(reader, sandbox.limits(), exec.request);
+  exec.request.on_output_limit = parse_on_output_limit(reader);
   exec.wait = reader.optional_boolean("wait").value_or(false);
   ATOLL_TRY_VOID(reader.finish());
   exec.description = describe(exec.request);

@@ -1,5 +1,7 @@
 #include "api/v1/sandboxes.h"
 
+#include <algorithm>
+
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -19,11 +21,35 @@ namespace {
 
 constexpr size_t kMaxPairs = 64;
 constexpr size_t kMaxPairBytes = 8 * 1024;
+constexpr size_t kMaxRequired = 16;
+constexpr size_t kMaxRequiredBytes = 64;
 
 std::string to_json_text(const TextPairs& pairs) {
   json::object object;
   for (const auto& [name, value] : pairs) object[name] = value;
   return json::serialize(object);
+}
+
+isolate::OnOom parse_on_oom(ObjectReader& reader) {
+  auto choice = reader.optional_text("on_oom", 16);
+  if (!choice || *choice == "exec") return isolate::OnOom::kEndExec;
+  if (*choice != "sandbox") reader.refuse("on_oom", "must be \"exec\" or \"sandbox\"");
+  return isolate::OnOom::kEndSandbox;
+}
+
+uint32_t parse_required_extras(ObjectReader& reader) {
+  uint32_t bits = 0;
+  auto names = reader.optional_texts("require", kMaxRequired, kMaxRequiredBytes);
+  for (const std::string& name : names.value_or(std::vector<std::string>())) {
+    auto found = std::find_if(std::begin(sandbox::kExtras), std::end(sandbox::kExtras),
+                              [&](const sandbox::NamedExtra& extra) { return extra.name == name; });
+    if (found == std::end(sandbox::kExtras)) {
+      reader.refuse("require", "may name landlock, time_namespace and simple_quotas");
+    } else {
+      bits |= static_cast<uint32_t>(found->extra);
+    }
+  }
+  return bits;
 }
 
 void parse_limits(const json::object& object, CreateSandbox& request, ObjectReader& outer) {
@@ -32,11 +58,16 @@ void parse_limits(const json::object& object, CreateSandbox& request, ObjectRead
       reader.optional_thousandths("cpu", isolate::kMinCpuMillis, isolate::kMaxCpuMillis);
   request.memory_bytes =
       reader.optional_integer("memory_bytes", isolate::kMinMemoryBytes, isolate::kMaxMemoryBytes);
-  auto pids = reader.optional_integer("pids", isolate::kMinPids, isolate::kMaxPids);
-  if (pids) request.pids = static_cast<uint32_t>(*pids);
+  request.pids = reader.optional_small("pids", isolate::kMinPids, isolate::kMaxPids);
   request.disk_bytes =
       reader.optional_integer("disk_bytes", isolate::kMinDiskBytes, isolate::kMaxDiskBytes);
   request.output_bytes = reader.optional_integer("output_bytes", 0, sandbox::kMaxOutputLimitBytes);
+  request.open_files =
+      reader.optional_small("open_files", isolate::kMinOpenFiles, isolate::kMaxOpenFiles);
+  request.disk_bytes_per_second = reader.optional_integer(
+      "disk_bytes_per_second", isolate::kMinDiskBytesPerSecond, isolate::kMaxDiskBytesPerSecond);
+  request.cpu_time_ms = reader.optional_small("cpu_time_ms", 1, sandbox::kMaxCpuTimeMs);
+  request.on_oom = parse_on_oom(reader);
   auto finished = reader.finish();
   if (!finished) outer.adopt(std::move(finished).error());
 }
@@ -52,7 +83,10 @@ Result<CreateSandbox> parse_create(std::string_view body) {
                   "isolation_unavailable");
   if (const json::object* limits = reader.optional_object("limits"))
     parse_limits(*limits, request, reader);
+  request.required_extras = parse_required_extras(reader);
   request.ttl_ms = reader.optional_integer("ttl_ms", 1, sandbox::kMaxTtlMs);
+  request.idle_ttl_ms =
+      reader.optional_integer("idle_ttl_ms", sandbox::kMinIdleTtlMs, sandbox::kMaxTtlMs);
   request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
   TextPairs variables = reader.text_pairs("env", kMaxPairs, kMaxPairBytes);
   for (const auto& [name, value] : variables)
@@ -63,27 +97,48 @@ Result<CreateSandbox> parse_create(std::string_view body) {
   return request;
 }
 
-json::object to_json(const store::SandboxRow& row) {
+// Zero stands for none in rows.
+json::value or_null(uint64_t number) {
+  return number == 0 ? json::value(nullptr) : json::value(number);
+}
+
+json::object limits_json(const store::SandboxRow& row) {
   json::object limits;
   limits["cpu"] = row.cpu_millis / 1000.0;
   limits["memory_bytes"] = row.memory_bytes;
   limits["pids"] = row.pids;
   limits["disk_bytes"] = row.disk_bytes;
   limits["output_bytes"] = row.output_bytes;
+  limits["open_files"] = row.open_files;
+  limits["disk_bytes_per_second"] = or_null(row.disk_bytes_per_second);
+  limits["cpu_time_ms"] = or_null(row.cpu_time_ms);
+  limits["on_oom"] = row.on_oom;
+  return limits;
+}
+
+json::array extras_json(uint32_t bits) {
+  json::array names;
+  for (const sandbox::NamedExtra& extra : sandbox::kExtras)
+    if (bits & static_cast<uint32_t>(extra.extra)) names.emplace_back(extra.name);
+  return names;
+}
+
+// `live` knows what no row does: its state of this moment and how long it has been idle. Null: it
+// was deleted since the row was read.
+json::object to_json(const store::SandboxRow& row, const Sandbox* live) {
   json::object object;
   object["id"] = row.id.view();
-  object["state"] = row.state;
+  object["state"] = live ? sandbox::state_name(live->state()) : row.state;
   object["template"] = row.template_name;
   object["isolation"] = "jail";
-  object["limits"] = std::move(limits);
+  object["limits"] = limits_json(row);
+  object["require"] = extras_json(row.required_extras);
+  object["ttl_ms"] = or_null(row.ttl_ms);
+  object["idle_ttl_ms"] = or_null(row.idle_ttl_ms);
+  std::optional<WallTime> ends_at = live ? live->ends_at() : std::nullopt;
+  object["ends_at"] = nullptr;
+  if (ends_at) object["ends_at"] = to_rfc3339(*ends_at);
   WallTime created{std::chrono::milliseconds(row.created_at_ms)};
-  if (row.ttl_ms > 0) {
-    object["ttl_ms"] = row.ttl_ms;
-    object["ends_at"] = to_rfc3339(created + std::chrono::milliseconds(row.ttl_ms));
-  } else {
-    object["ttl_ms"] = nullptr;
-    object["ends_at"] = nullptr;
-  }
   json::error_code error;
   object["metadata"] = json::parse(row.metadata, error);
   object["generation"] = row.generation;
@@ -92,30 +147,48 @@ json::object to_json(const store::SandboxRow& row) {
   return object;
 }
 
-store::SandboxRow current_row(const Sandbox& sandbox) {
-  store::SandboxRow row = sandbox.row();
-  row.state = sandbox::state_name(sandbox.state());
-  return row;
+// The field that asked for what this host cannot do.
+struct Refused {
+  std::string_view reason, field;
+};
+constexpr Refused kRefused[] = {
+    {"cpu_unavailable", "limits.cpu"},
+    {"memory_unavailable", "limits.memory_bytes"},
+    {"pids_unavailable", "limits.pids"},
+    {"disk_unavailable", "limits.disk_bytes"},
+    {"disk_rate_unavailable", "limits.disk_bytes_per_second"},
+    {"open_files_unavailable", "limits.open_files"},
+    {"landlock_unavailable", "require"},
+    {"time_namespace_unavailable", "require"},
+    {"simple_quotas_unavailable", "require"},
+};
+
+Error with_refused_field(Error error) {
+  for (const Refused& refused : kRefused)
+    if (error.reason() == refused.reason) return std::move(error).with_field(refused.field);
+  return error;
 }
 
 http::Task<Reply> create(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(CreateSandbox request, parse_create(call.body));
-  ATOLL_CO_TRY(sandbox::Created created, co_await sandboxes.create(call.tenant, request));
-  json::object object = to_json(current_row(*created.sandbox));
-  const sandbox::CreateTimings& timings = created.timings;
+  auto created = co_await sandboxes.create(call.tenant, request);
+  if (!created) co_return with_refused_field(std::move(created).error());
+  std::shared_ptr<Sandbox> sandbox = created->sandbox;
+  json::object object = to_json(sandbox->row(), sandbox.get());
+  const sandbox::CreateTimings& timings = created->timings;
   json::object times;
   times["reserve_ms"] = to_ms(static_cast<uint64_t>(timings.reserve.count()));
   times["launch_ms"] = to_ms(static_cast<uint64_t>(timings.launch.count()));
   times["attach_ms"] = to_ms(static_cast<uint64_t>(timings.attach.count()));
   object["timings"] = std::move(times);
   http::Response response = json_reply(201, object);
-  response.headers.add("Location", "/v1/sandboxes/" + created.sandbox->id().string());
+  response.headers.add("Location", "/v1/sandboxes/" + sandbox->id().string());
   co_return std::optional(std::move(response));
 }
 
 http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  co_return std::optional(json_reply(200, to_json(current_row(*sandbox))));
+  co_return std::optional(json_reply(200, to_json(sandbox->row(), sandbox.get())));
 }
 
 http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
@@ -135,7 +208,8 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
   }
   ATOLL_CO_TRY(auto rows, co_await sandboxes.list(call.tenant, after, *limit));
   json::array items;
-  for (const store::SandboxRow& row : rows) items.push_back(to_json(row));
+  for (const store::SandboxRow& row : rows)
+    items.push_back(to_json(row, sandboxes.find(call.tenant, row.id).get()));
   json::object object;
   object["sandboxes"] = std::move(items);
   object["next_cursor"] = nullptr;
