@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -53,6 +55,16 @@ class TestServer {
     auto response = client_->send(method, target, headers, std::move(body));
     ATOLL_CHECK(response.ok());
     return std::move(*response);
+  }
+
+  // Does something on the thread that owns the sandboxes, and waits for it.
+  void run_inside(std::function<void()> work) {
+    std::promise<void> done;
+    boost::asio::post(bed.context(), [&] {
+      work();
+      done.set_value();
+    });
+    done.get_future().wait();
   }
 
   sandbox::TestBed bed;

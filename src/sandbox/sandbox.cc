@@ -2,8 +2,6 @@
 
 #include <signal.h>
 
-#include <algorithm>
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -35,28 +33,14 @@ std::string_view state_name(State state) {
   return "failed";
 }
 
-namespace {
-
-std::optional<SteadyTime> ttl_deadline_of(const store::SandboxRow& row, const Clock& clock) {
-  if (row.ttl_ms == 0) return std::nullopt;
-  // Wall time only decides how much was left when atolld (re)started; from there on the timer is
-  // steady.
-  int64_t age_ms = to_milliseconds(clock.wall_now()) - row.created_at_ms;
-  auto left_ms = static_cast<int64_t>(row.ttl_ms) - std::max<int64_t>(age_ms, 0);
-  return clock.steady_now() + std::chrono::milliseconds(std::max<int64_t>(left_ms, 0));
-}
-
-}  // namespace
-
 Sandbox::Sandbox(Services& services, store::SandboxRow row, Limits limits, Reservation reservation,
                  Event& due)
     : services_(services),
       row_(std::move(row)),
       limits_(limits),
       reservation_(std::move(reservation)),
-      ttl_deadline_(ttl_deadline_of(row_, services.clock)),
-      touched_(services.clock.steady_now()),
       execs_(services, row_.id, row_.tenant),
+      lifetime_(row_, services.clock, execs_),
       changed_(services.executor),
       due_(due) {
   if (row_.state == "failed") state_ = State::kFailed;
@@ -64,30 +48,7 @@ Sandbox::Sandbox(Services& services, store::SandboxRow row, Limits limits, Reser
 
 void Sandbox::set_running() {
   state_ = State::kRunning;
-  touch();
-}
-
-std::optional<SteadyTime> Sandbox::first_deadline(SteadyTime idle_since) const {
-  if (row_.idle_ttl_ms == 0) return ttl_deadline_;
-  SteadyTime idle_end = idle_since + std::chrono::milliseconds(row_.idle_ttl_ms);
-  return ttl_deadline_ ? std::min(*ttl_deadline_, idle_end) : idle_end;
-}
-
-std::optional<SteadyTime> Sandbox::deadline() const {
-  if (execs_.size() > 0) return ttl_deadline_;
-  return first_deadline(std::max(touched_, execs_.last_end()));
-}
-
-std::optional<SteadyTime> Sandbox::earliest_deadline() const {
-  if (execs_.size() == 0) return deadline();
-  return first_deadline(services_.clock.steady_now());
-}
-
-std::optional<WallTime> Sandbox::ends_at() const {
-  std::optional<SteadyTime> end = deadline();
-  if (!end) return std::nullopt;
-  auto left = *end - services_.clock.steady_now();
-  return services_.clock.wall_now() + std::chrono::duration_cast<WallTime::duration>(left);
+  lifetime_.touch();
 }
 
 void Sandbox::begin_talk() {
@@ -185,7 +146,7 @@ Task<Result<std::shared_ptr<Exec>>> Sandbox::start_exec(ExecRequest request,
     co_return Error(Code::kConflict,
                     "the sandbox is " + std::string(state_name(state_)) + ", not running")
         .with_reason("sandbox_not_running");
-  touch();
+  lifetime_.touch();
   auto self = shared_from_this();
   auto created = co_await execs_.create(std::move(request), std::move(description));
   if (!created) co_return std::move(created).error();

@@ -19,6 +19,7 @@
 #include "isolate/agent_link.h"
 #include "sandbox/admission.h"
 #include "sandbox/exec_table.h"
+#include "sandbox/lifetime.h"
 #include "store/catalog.h"
 
 namespace atl::sandbox {
@@ -38,14 +39,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   const store::SandboxRow& row() const { return row_; }
   const Limits& limits() const { return limits_; }
   State state() const { return state_; }
-  // When its time is up: its ttl, or its idle ttl while nothing runs; nothing if it has neither.
-  std::optional<SteadyTime> deadline() const;
-  // The earliest that deadline() can become without the sandbox being touched.
-  std::optional<SteadyTime> earliest_deadline() const;
-  // The deadline as a time to show.
-  std::optional<WallTime> ends_at() const;
-  // Somebody uses it: its idle time starts anew. Running execs keep it busy by themselves.
-  void touch() { touched_ = services_.clock.steady_now(); }
+  Lifetime& lifetime() { return lifetime_; }
+  const Lifetime& lifetime() const { return lifetime_; }
 
   // Begins the talk with the agent, which goes on by itself.
   void begin_talk();
@@ -69,7 +64,6 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Task<Result<void>> talk_once();
   Task<Result<void>> greet(isolate::AgentLink& link);
   Task<void> fail(std::string failure);
-  std::optional<SteadyTime> first_deadline(SteadyTime idle_since) const;
   bool talks() const { return state_ == State::kCreating || state_ == State::kRunning; }
 
   Services& services_;
@@ -77,9 +71,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Limits limits_;
   Reservation reservation_;
   State state_ = State::kCreating;
-  std::optional<SteadyTime> ttl_deadline_;
-  SteadyTime touched_;
   ExecTable execs_;
+  Lifetime lifetime_;  // after what it borrows
   std::shared_ptr<isolate::AgentLink>
       link_;  // the current stream, if one is up; shared with its reader
   bool greeted_ = false;

@@ -39,7 +39,8 @@ bool is_unfinished(const Sandbox& sandbox) {
 }
 
 bool is_expired(const Sandbox& sandbox, SteadyTime now) {
-  return sandbox.state() != State::kCreating && sandbox.deadline() && *sandbox.deadline() <= now;
+  std::optional<SteadyTime> end = sandbox.lifetime().deadline();
+  return sandbox.state() != State::kCreating && end && *end <= now;
 }
 
 }  // namespace
@@ -115,7 +116,8 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
     co_return Error(Code::kUnavailable, "the sandbox ended while it was created")
         .with_reason("isolate_failed");
   sandbox->set_running();
-  if (sandbox->deadline() && *sandbox->deadline() < wake_) due_.notify_all();
+  std::optional<SteadyTime> end = sandbox->lifetime().deadline();
+  if (end && *end < wake_) due_.notify_all();
   timings.attach = since(begin);
   co_return Result<void>();
 }
@@ -243,7 +245,7 @@ SteadyTime Sandboxes::next_due() const {
   for (const auto& [id, sandbox] : all_) {
     if (is_unfinished(*sandbox)) next = std::min(next, now + kRetryPause);
     // A busy one cannot be idle for long enough before this; it is looked at again then.
-    std::optional<SteadyTime> end = sandbox->earliest_deadline();
+    std::optional<SteadyTime> end = sandbox->lifetime().earliest_deadline();
     if (end && sandbox->state() != State::kCreating) next = std::min(next, *end);
   }
   return std::max(next, now + kLeastPause);
@@ -251,7 +253,9 @@ SteadyTime Sandboxes::next_due() const {
 
 Task<void> Sandboxes::wait_due() {
   wake_ = next_due();
-  bool notified = co_await due_.wait_until(wake_);
+  auto rest = wake_ - services_.clock.steady_now();
+  auto until = std::chrono::steady_clock::now() + rest;
+  bool notified = co_await due_.wait_until(until);
   wake_ = SteadyTime::max();
   if (!notified) co_return;
   // Many creates or failures at once are worth one sweep, not one each.

@@ -44,6 +44,39 @@ TEST(Sandboxes, LimitsComeFromTheRequestElseFromTheTemplate) {
   EXPECT_EQ(created->sandbox->limits().wall.pids, 256u);
 }
 
+TEST(Sandboxes, EveryLimitReachesTheDriver) {
+  TestBed bed;
+  CreateSandbox request = bed.create_request();
+  request.cpu_millis = 500;
+  request.pids = 9;
+  request.disk_bytes = 2 << 20;
+  request.open_files = 99;
+  request.disk_bytes_per_second = 1 << 20;
+  request.on_oom = isolate::OnOom::kEndSandbox;
+  request.required_extras = static_cast<uint32_t>(isolate::Extra::kLandlock);
+  auto created = bed.run(bed.sandboxes().create(kTenant, request));
+  ASSERT_TRUE(created.ok());
+  SandboxId id = created->sandbox->id();
+  isolate::WallLimits asked = bed.driver->limits(id);
+  EXPECT_EQ(asked.cpu_millis, 500u);
+  EXPECT_EQ(asked.memory_bytes, 512u << 20);
+  EXPECT_EQ(asked.pids, 9u);
+  EXPECT_EQ(asked.disk_bytes, 2u << 20);
+  EXPECT_EQ(asked.open_files, 99u);
+  EXPECT_EQ(asked.disk_bytes_per_second, 1u << 20);
+  EXPECT_EQ(asked.on_oom, isolate::OnOom::kEndSandbox);
+  EXPECT_EQ(asked.required_extras, static_cast<uint32_t>(isolate::Extra::kLandlock));
+  // And they are the same to an atolld that takes it up.
+  created->sandbox.reset();
+  bed.restart();
+  ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
+  const Limits& kept = bed.sandboxes().find(kTenant, id)->limits();
+  EXPECT_EQ(kept.wall.open_files, 99u);
+  EXPECT_EQ(kept.wall.disk_bytes_per_second, 1u << 20);
+  EXPECT_EQ(kept.wall.on_oom, isolate::OnOom::kEndSandbox);
+  EXPECT_EQ(kept.wall.required_extras, asked.required_extras);
+}
+
 TEST(Sandboxes, UnknownTemplateIsRefusedAndNothingIsLeft) {
   TestBed bed;
   CreateSandbox request;
@@ -200,11 +233,7 @@ TEST(Sandboxes, SweepRepeatsADeletionThatFailed) {
   EXPECT_FALSE(bed.run(bed.sandboxes().remove(kTenant, id)).ok());
   EXPECT_NE(bed.sandboxes().find(kTenant, id), nullptr);
   bed.driver->fail_removes(std::nullopt);
-  auto sweep = [](Sandboxes& sandboxes) -> Task<int> {
-    co_await sandboxes.sweep();
-    co_return 0;
-  };
-  bed.run(sweep(bed.sandboxes()));
+  sweep(bed);
   EXPECT_EQ(bed.sandboxes().find(kTenant, id), nullptr);
   EXPECT_EQ(bed.admission().sandboxes(), 0u);
 }
@@ -252,15 +281,11 @@ TEST(Sandboxes, TtlEndsTheSandbox) {
   auto created = bed.run(bed.sandboxes().create(kTenant, request));
   ASSERT_TRUE(created.ok());
   SandboxId id = created->sandbox->id();
-  auto sweep = [](Sandboxes& sandboxes) -> Task<int> {
-    co_await sandboxes.sweep();
-    co_return 0;
-  };
   bed.clock.advance(std::chrono::milliseconds(999));
-  bed.run(sweep(bed.sandboxes()));
+  sweep(bed);
   EXPECT_NE(bed.sandboxes().find(kTenant, id), nullptr);
   bed.clock.advance(std::chrono::milliseconds(1));
-  bed.run(sweep(bed.sandboxes()));
+  sweep(bed);
   EXPECT_EQ(bed.sandboxes().find(kTenant, id), nullptr);
 }
 

@@ -165,4 +165,12 @@ class TestBed {
   std::optional<Parts> parts_;
 };
 
+inline void sweep(TestBed& bed) {
+  auto swept = [](Sandboxes& sandboxes) -> Task<int> {
+    co_await sandboxes.sweep();
+    co_return 0;
+  };
+  bed.run(swept(bed.sandboxes()));
+}
+
 }  // namespace atl::sandbox

@@ -135,7 +135,7 @@ json::object to_json(const store::SandboxRow& row, const Sandbox* live) {
   object["require"] = extras_json(row.required_extras);
   object["ttl_ms"] = or_null(row.ttl_ms);
   object["idle_ttl_ms"] = or_null(row.idle_ttl_ms);
-  std::optional<WallTime> ends_at = live ? live->ends_at() : std::nullopt;
+  std::optional<WallTime> ends_at = live ? live->lifetime().ends_at() : std::nullopt;
   object["ends_at"] = nullptr;
   if (ends_at) object["ends_at"] = to_rfc3339(*ends_at);
   WallTime created{std::chrono::milliseconds(row.created_at_ms)};

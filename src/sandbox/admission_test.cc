@@ -1,0 +1,77 @@
+#include "sandbox/admission.h"
+
+#include <gtest/gtest.h>
+
+#include "sandbox/test_bed.h"
+
+namespace atl::sandbox {
+namespace {
+
+constexpr store::TenantId kTenant = store::kLocalTenant;
+
+Limits limits_of(uint64_t memory_bytes, uint64_t disk_bytes) {
+  return {{1000, memory_bytes, 64, disk_bytes}, 1};
+}
+
+Budget small_budget() {
+  return {.sandboxes = 3,
+          .memory_bytes = 100,
+          .disk_bytes = 1000,
+          .free_space_floor_bytes = 0,
+          .state_directory = "/"};
+}
+
+TEST(Admission, EachBudgetIsKeptToTheLastByteAndGivenBack) {
+  Admission admission(small_budget());
+  auto first = admission.reserve(limits_of(60, 400));
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(admission.reserve(limits_of(41, 1)).error().reason(), "no_capacity");
+  EXPECT_EQ(admission.reserve(limits_of(1, 601)).error().reason(), "no_capacity");
+  EXPECT_EQ(admission.sandboxes(), 1u);
+  auto second = admission.reserve(limits_of(40, 600));
+  ASSERT_TRUE(second.ok());
+  auto third = admission.reserve(limits_of(0, 0));
+  ASSERT_TRUE(third.ok());
+  EXPECT_EQ(admission.reserve(limits_of(0, 0)).error().reason(), "no_capacity");
+  first->release();
+  first->release();
+  EXPECT_EQ(admission.sandboxes(), 2u);
+  EXPECT_TRUE(admission.reserve(limits_of(60, 400)).ok());
+}
+
+TEST(Admission, TooLittleFreeSpaceIsTheHostsDiskAndNotItsCapacity) {
+  Budget budget = small_budget();
+  budget.free_space_floor_bytes = UINT64_MAX;
+  Admission admission(budget);
+  EXPECT_EQ(admission.reserve(limits_of(1, 1)).error().reason(), "disk_full");
+  EXPECT_EQ(admission.sandboxes(), 0u);
+}
+
+TEST(Admission, OfTwoHundredCreatesAtOnceExactlyTheBudgetSucceeds) {
+  TestBed bed;
+  constexpr size_t kCreates = 200;
+  std::vector<SandboxId> made;
+  size_t refused = 0;
+  auto create = [&]() -> Task<void> {
+    auto created = co_await bed.sandboxes().create(kTenant, bed.create_request());
+    if (created) {
+      made.push_back(created->sandbox->id());
+    } else if (created.error().reason() == "no_capacity") {
+      ++refused;
+    }
+  };
+  // detached: owned by this test, whose loop below waits for all
+  for (size_t i = 0; i < kCreates; ++i)
+    boost::asio::co_spawn(bed.context(), create(), boost::asio::detached);
+  for (int i = 0; i < 20'000 && made.size() + refused < kCreates; ++i) bed.step();
+  EXPECT_EQ(made.size(), bed.budget.sandboxes);
+  EXPECT_EQ(refused, kCreates - bed.budget.sandboxes);
+  EXPECT_EQ(bed.admission().sandboxes(), bed.budget.sandboxes);
+  EXPECT_EQ(bed.run(bed.driver->list())->size(), bed.budget.sandboxes);
+  for (SandboxId id : made) ASSERT_TRUE(bed.run(bed.sandboxes().remove(kTenant, id)).ok());
+  EXPECT_EQ(bed.admission().sandboxes(), 0u);
+  EXPECT_TRUE(bed.run(bed.driver->list())->empty());
+}
+
+}  // namespace
+}  // namespace atl::sandbox

@@ -1,0 +1,39 @@
+// Lifetime: when a sandbox ends by itself. Its ttl counts from its creation and nothing holds it
+// up; its idle ttl counts while nothing runs, from the last time it was used. Measured on the
+// steady clock; after a restart of atolld the idle time starts anew.
+#pragma once
+
+#include <optional>
+
+#include "base/clock.h"
+#include "sandbox/exec_table.h"
+#include "store/catalog.h"
+
+namespace atl::sandbox {
+
+class Lifetime {
+ public:
+  // Borrows the clock and the execs, which make the sandbox busy.
+  Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs);
+
+  // Somebody uses it: its idle time starts anew.
+  void touch() { touched_ = clock_.steady_now(); }
+
+  // When its time is up, as things are now; nothing if it has neither ttl.
+  std::optional<SteadyTime> deadline() const;
+  // The earliest that deadline() can be at any later moment.
+  std::optional<SteadyTime> earliest_deadline() const;
+  // The deadline as a time to show.
+  std::optional<WallTime> ends_at() const;
+
+ private:
+  std::optional<SteadyTime> first_end(SteadyTime idle_since) const;
+
+  const Clock& clock_;
+  const ExecTable& execs_;
+  std::chrono::milliseconds idle_ttl_;  // 0: none
+  std::optional<SteadyTime> ttl_end_;
+  SteadyTime touched_;
+};
+
+}  // namespace atl::sandbox
