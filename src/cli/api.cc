@@ -92,7 +92,43 @@ std::string percent_encode(std::string_view text) {
   return out;
 }
 
+template <typename T>
+void add(json::object& object, std::string_view name, const std::optional<T>& value) {
+  if (value) object[name] = *value;
+}
+
+void add(json::object& object, std::string_view name, const std::optional<milliseconds>& value) {
+  if (value) object[name] = value->count();
+}
+
+json::object limits_body(const ExecLimits& limits) {
+  json::object object;
+  add(object, "cpu_time_ms", limits.cpu_time);
+  add(object, "output_bytes", limits.output_bytes);
+  add(object, "open_files", limits.open_files);
+  return object;
+}
+
 }  // namespace
+
+json::object create_body(const SandboxOptions& options) {
+  json::object limits = limits_body(options.exec);
+  add(limits, "cpu", options.cpu);
+  add(limits, "memory_bytes", options.memory_bytes);
+  add(limits, "pids", options.pids);
+  add(limits, "disk_bytes", options.disk_bytes);
+  add(limits, "disk_bytes_per_second", options.disk_bytes_per_second);
+  add(limits, "on_oom", options.on_oom);
+  json::object body;
+  body["template"] = options.template_name;
+  if (!limits.empty()) body["limits"] = std::move(limits);
+  json::array require;
+  for (const std::string& name : options.require) require.emplace_back(name);
+  if (!require.empty()) body["require"] = std::move(require);
+  add(body, "ttl_ms", options.ttl);
+  add(body, "idle_ttl_ms", options.idle_ttl);
+  return body;
+}
 
 Error explain_failure(int status, std::string_view body) {
   auto answer = parse_object(body);
@@ -138,8 +174,8 @@ Result<json::object> Api::call(const Call& call) {
   return parse_object(response.body);
 }
 
-Result<json::object> Api::create_sandbox(const std::string& template_name) {
-  return call({http::Method::kPost, "/v1/sandboxes", {{"template", template_name}}, kCallTime});
+Result<json::object> Api::create_sandbox(const SandboxOptions& options) {
+  return call({http::Method::kPost, "/v1/sandboxes", create_body(options), kCallTime});
 }
 
 Result<json::object> Api::show_sandbox(const std::string& id) {
@@ -179,6 +215,9 @@ Result<json::object> Api::run_exec(const ExecRequest& request) {
     command.emplace_back(argument);
   }
   json::object body = {{"cmd", std::move(command)}, {"wait", true}};
+  json::object limits = limits_body(request.limits);
+  if (!limits.empty()) body["limits"] = std::move(limits);
+  add(body, "on_output_limit", request.on_output_limit);
   milliseconds longest = kLongestExec;
   if (request.timeout.count() > 0) {
     body["timeout_ms"] = request.timeout.count();

@@ -11,6 +11,7 @@
 #include <boost/json/value.hpp>
 
 #include "base/result.h"
+#include "cli/limits.h"
 #include "cli/server.h"
 #include "http/client.h"
 
@@ -20,7 +21,7 @@ class Api {
  public:
   explicit Api(Server server) : server_(std::move(server)) {}
 
-  Result<boost::json::object> create_sandbox(const std::string& template_name);
+  Result<boost::json::object> create_sandbox(const SandboxOptions& options);
   Result<boost::json::object> show_sandbox(const std::string& id);
   // Every page of the list.
   Result<boost::json::array> list_sandboxes();
@@ -30,6 +31,8 @@ class Api {
     std::string sandbox;
     std::vector<std::string> command;
     std::chrono::milliseconds timeout{0};  // 0: the server's
+    ExecLimits limits = {};
+    std::optional<std::string> on_output_limit = {};
   };
   // Waits for the end of the program.
   Result<boost::json::object> run_exec(const ExecRequest& request);
@@ -46,6 +49,9 @@ class Api {
 
   Server server_;
 };
+
+// The body of a create: only what was said.
+boost::json::object create_body(const SandboxOptions& options);
 
 // The error of an answer that is not a success.
 Error explain_failure(int status, std::string_view body);

@@ -1,5 +1,6 @@
 #include "cli/api.h"
 
+#include <boost/json/serialize.hpp>
 #include <gtest/gtest.h>
 
 namespace atl::cli {
@@ -40,6 +41,19 @@ TEST(Api, AnIdThatIsNotOneNeverBecomesAPath) {
   Api api(Server{"127.0.0.1", 1, "k"});
   for (const char* id : {"", "../keys", "s1/execs", "s1?x", "S1", "s1\r\n"})
     EXPECT_EQ(api.remove_sandbox(id).error().code(), Code::kInvalid) << id;
+}
+
+TEST(Api, CreateSaysOnlyWhatTheUserSaid) {
+  SandboxOptions options;
+  options.template_name = "python";
+  EXPECT_EQ(boost::json::serialize(create_body(options)), R"({"template":"python"})");
+  options.exec.cpu_time = std::chrono::milliseconds(1500);
+  options.memory_bytes = 1 << 20;
+  options.require = {"landlock"};
+  options.idle_ttl = std::chrono::seconds(2);
+  EXPECT_EQ(boost::json::serialize(create_body(options)),
+            R"({"template":"python","limits":{"cpu_time_ms":1500,"memory_bytes":1048576},)"
+            R"("require":["landlock"],"idle_ttl_ms":2000})");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/duration.h"
+#include "cli/size.h"
 
 namespace atl::cli {
 namespace {
@@ -25,6 +26,11 @@ struct Raw {
   std::string code;
   std::string file = "-";
   std::string timeout;
+  std::string cpu_time, output_limit, on_output_limit;
+  std::string memory, disk, disk_rate, on_oom, ttl, idle_ttl;
+  std::optional<double> cpu;
+  std::optional<uint32_t> pids, open_files;
+  std::vector<std::string> require;
   bool raw = false;
   bool verbose = false;
   std::string id;
@@ -69,16 +75,47 @@ void add_host_commands(CLI::App& app, Raw& raw) {
   add_command(app, "version", "Print the version");
 }
 
+void add_exec_limits(CLI::App& command, Raw& raw) {
+  command.add_option("--cpu-time", raw.cpu_time, "Kill a program that has used this much cpu time")
+      ->type_name("TIME");
+  command.add_option("--output-limit", raw.output_limit, "Keep this much of each stream: 64MiB")
+      ->type_name("SIZE");
+  command.add_option("--open-files", raw.open_files, "Files that a process may have open")
+      ->type_name("N");
+}
+
+void add_sandbox_options(CLI::App& command, Raw& raw) {
+  command.add_option("-t,--template", raw.template_name, "The template")->capture_default_str();
+  command.add_option("--cpu", raw.cpu, "Cores: 0.5, 2")->type_name("N");
+  command.add_option("--memory", raw.memory, "Memory: 512MiB")->type_name("SIZE");
+  command.add_option("--pids", raw.pids, "Processes and threads")->type_name("N");
+  command.add_option("--disk", raw.disk, "Disk: 1GiB")->type_name("SIZE");
+  command.add_option("--disk-rate", raw.disk_rate, "Disk bytes a second, read and written each")
+      ->type_name("SIZE");
+  add_exec_limits(command, raw);
+  command.add_option("--on-oom", raw.on_oom, "What an out-of-memory kill ends")
+      ->check(CLI::IsMember({"exec", "sandbox"}));
+  command.add_option("--require", raw.require, "Refuse without this protection; may be repeated")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--ttl", raw.ttl, "Delete the sandbox after this time")->type_name("TIME");
+  command.add_option("--idle-ttl", raw.idle_ttl, "Delete it when nothing ran for this time")
+      ->type_name("TIME");
+}
+
 void add_output_options(CLI::App& command, Raw& raw) {
   command.add_option("--timeout", raw.timeout, "Kill the program after this time: 500ms, 1s, 2m")
       ->type_name("TIME");
+  command.add_option("--on-output-limit", raw.on_output_limit, "At the output limit: cut or kill")
+      ->check(CLI::IsMember({"cut", "kill"}));
   command.add_flag("--raw", raw.raw, "Let the program's control sequences reach the terminal");
   command.add_flag("-v,--verbose", raw.verbose, "Print verdict, usage and timings to stderr");
 }
 
 void add_sandbox_commands(CLI::App& app, Raw& raw) {
   CLI::App* run = add_command(app, "run", "Run code in a sandbox of its own, then remove it");
-  run->add_option("-t,--template", raw.template_name, "The template")->capture_default_str();
+  add_sandbox_options(*run, raw);
   CLI::Option* code = run->add_option("-c,--code", raw.code, "The code itself")->type_name("CODE");
   run->add_option("file", raw.file, "A file with the code; - is standard input")
       ->capture_default_str()
@@ -86,13 +123,14 @@ void add_sandbox_commands(CLI::App& app, Raw& raw) {
   add_output_options(*run, raw);
 
   CLI::App* create = add_command(app, "create", "Create a sandbox and print its id");
-  create->add_option("-t,--template", raw.template_name, "The template")->capture_default_str();
+  add_sandbox_options(*create, raw);
   add_command(app, "ls", "List sandboxes");
   add_command(app, "show", "Show a sandbox")->add_option("id", raw.id, "Its id")->required();
   add_command(app, "rm", "Remove sandboxes")->add_option("ids", raw.ids, "Their ids")->required();
   CLI::App* exec = add_command(app, "exec", "Run a command in a sandbox: exec ID -- COMMAND ...");
   exec->add_option("id", raw.id, "The sandbox")->required();
   exec->add_option("command", raw.command, "The command and its arguments");
+  add_exec_limits(*exec, raw);
   add_output_options(*exec, raw);
 }
 
@@ -112,6 +150,46 @@ Result<std::chrono::milliseconds> read_timeout(const Raw& raw) {
   return parse_duration(raw.timeout);
 }
 
+std::optional<std::string> text_of(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+Result<std::optional<std::chrono::milliseconds>> duration_of(const std::string& text) {
+  if (text.empty()) return std::optional<std::chrono::milliseconds>();
+  ATOLL_TRY(std::chrono::milliseconds duration, parse_duration(text));
+  return std::optional(duration);
+}
+
+Result<std::optional<uint64_t>> size_of(const std::string& text) {
+  if (text.empty()) return std::optional<uint64_t>();
+  ATOLL_TRY(uint64_t size, parse_size(text));
+  return std::optional(size);
+}
+
+Result<ExecLimits> exec_limits_of(const Raw& raw) {
+  ExecLimits limits;
+  ATOLL_TRY(limits.cpu_time, duration_of(raw.cpu_time));
+  ATOLL_TRY(limits.output_bytes, size_of(raw.output_limit));
+  limits.open_files = raw.open_files;
+  return limits;
+}
+
+Result<SandboxOptions> sandbox_options_of(const Raw& raw) {
+  SandboxOptions options;
+  options.template_name = raw.template_name;
+  options.cpu = raw.cpu;
+  ATOLL_TRY(options.memory_bytes, size_of(raw.memory));
+  options.pids = raw.pids;
+  ATOLL_TRY(options.disk_bytes, size_of(raw.disk));
+  ATOLL_TRY(options.disk_bytes_per_second, size_of(raw.disk_rate));
+  ATOLL_TRY(options.exec, exec_limits_of(raw));
+  options.on_oom = text_of(raw.on_oom);
+  options.require = raw.require;
+  ATOLL_TRY(options.ttl, duration_of(raw.ttl));
+  ATOLL_TRY(options.idle_ttl, duration_of(raw.idle_ttl));
+  return options;
+}
+
 ShowOutput show_of(const Raw& raw) {
   return {.mode = raw.raw ? OutputMode::kRaw : OutputMode::kSafe,
           .verbosity = raw.verbose ? Verbosity::kVerbose : Verbosity::kQuiet};
@@ -119,7 +197,8 @@ ShowOutput show_of(const Raw& raw) {
 
 Result<Command> make_run(const Raw& raw, const CLI::App& run) {
   RunCommand command;
-  command.template_name = raw.template_name;
+  ATOLL_TRY(command.sandbox, sandbox_options_of(raw));
+  command.on_output_limit = text_of(raw.on_output_limit);
   if (run.count("--code") > 0) command.code = raw.code;
   command.file = raw.file;
   ATOLL_TRY(command.timeout, read_timeout(raw));
@@ -127,9 +206,20 @@ Result<Command> make_run(const Raw& raw, const CLI::App& run) {
   return Command(std::move(command));
 }
 
+Result<Command> make_create(const Raw& raw) {
+  CreateCommand command;
+  ATOLL_TRY(command.sandbox, sandbox_options_of(raw));
+  return Command(std::move(command));
+}
+
 Result<Command> make_exec(const Raw& raw) {
   if (raw.command.empty()) return Error(Code::kInvalid, "exec needs a command: exec ID -- COMMAND");
-  ExecCommand command{.id = raw.id, .command = raw.command, .show = show_of(raw)};
+  ExecCommand command;
+  command.id = raw.id;
+  command.command = raw.command;
+  command.show = show_of(raw);
+  ATOLL_TRY(command.limits, exec_limits_of(raw));
+  command.on_output_limit = text_of(raw.on_output_limit);
   ATOLL_TRY(command.timeout, read_timeout(raw));
   return Command(std::move(command));
 }
@@ -143,7 +233,7 @@ Result<Command> make_command(const CLI::App& app, const Raw& raw) {
   if (name == "down") return Command(DownCommand{});
   if (name == "status") return Command(StatusCommand{});
   if (name == "key") return Command(ShowKeyCommand{});
-  if (name == "create") return Command(CreateCommand{raw.template_name});
+  if (name == "create") return make_create(raw);
   if (name == "ls") return Command(ListCommand{});
   if (name == "show") return Command(ShowCommand{raw.id});
   if (name == "rm") return Command(RemoveCommand{raw.ids});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/limits.h"
 #include "cli/listen_address.h"
 #include "cli/places.h"
 #include "cli/server.h"
@@ -38,14 +39,15 @@ struct ShowOutput {
   Verbosity verbosity = Verbosity::kQuiet;
 };
 struct RunCommand {
-  std::string template_name;
+  SandboxOptions sandbox;
   std::optional<std::string> code;  // else `file`, and "-" is standard input
   std::string file;
   std::chrono::milliseconds timeout{0};
+  std::optional<std::string> on_output_limit;  // "cut" | "kill"
   ShowOutput show;
 };
 struct CreateCommand {
-  std::string template_name;
+  SandboxOptions sandbox;
 };
 struct ListCommand {};
 struct ShowCommand {
@@ -58,6 +60,8 @@ struct ExecCommand {
   std::string id;
   std::vector<std::string> command;
   std::chrono::milliseconds timeout{0};
+  ExecLimits limits;
+  std::optional<std::string> on_output_limit;  // "cut" | "kill"
   ShowOutput show;
 };
 struct VersionCommand {};

@@ -66,6 +66,56 @@ TEST(CommandLine, ExecPassesEverythingBehindTheDashesOn) {
   EXPECT_FALSE(parse_command_line({"exec", "--", "true"}).ok());
 }
 
+TEST(CommandLine, CreateAndRunTakeTheLimitsOfASandbox) {
+  Words limits = {
+      "--cpu",      "0.5",      "--memory",       "64MiB",         "--pids",       "32",
+      "--disk",     "2MiB",     "--disk-rate",    "1MiB",          "--open-files", "64",
+      "--cpu-time", "1500ms",   "--output-limit", "4KiB",          "--on-oom",     "sandbox",
+      "--require",  "landlock", "--require",      "simple_quotas", "--ttl",        "2m",
+      "--idle-ttl", "10s"};
+  Words create = {"create", "-t", "python"};
+  create.insert(create.end(), limits.begin(), limits.end());
+  SandboxOptions options = parsed<CreateCommand>(create).sandbox;
+  EXPECT_EQ(options.template_name, "python");
+  EXPECT_EQ(options.cpu, 0.5);
+  EXPECT_EQ(options.memory_bytes, 64u << 20);
+  EXPECT_EQ(options.pids, 32u);
+  EXPECT_EQ(options.disk_bytes, 2u << 20);
+  EXPECT_EQ(options.disk_bytes_per_second, 1u << 20);
+  EXPECT_EQ(options.exec.open_files, 64u);
+  EXPECT_EQ(options.exec.cpu_time, std::chrono::milliseconds(1500));
+  EXPECT_EQ(options.exec.output_bytes, 4096u);
+  EXPECT_EQ(options.on_oom, "sandbox");
+  EXPECT_EQ(options.require, (Words{"landlock", "simple_quotas"}));
+  EXPECT_EQ(options.ttl, std::chrono::minutes(2));
+  EXPECT_EQ(options.idle_ttl, std::chrono::seconds(10));
+  Words run = {"run", "-c", "1", "--on-output-limit", "kill"};
+  run.insert(run.end(), limits.begin(), limits.end());
+  auto command = parsed<RunCommand>(run);
+  EXPECT_EQ(command.sandbox.exec.output_bytes, 4096u);
+  EXPECT_EQ(command.on_output_limit, "kill");
+  EXPECT_FALSE(parsed<CreateCommand>({"create"}).sandbox.memory_bytes.has_value());
+}
+
+TEST(CommandLine, ExecTakesItsOwnLimits) {
+  auto exec = parsed<ExecCommand>({"exec", "s1", "--cpu-time", "2s", "--output-limit", "0",
+                                   "--open-files", "16", "--on-output-limit", "cut", "true"});
+  EXPECT_EQ(exec.limits.cpu_time, std::chrono::seconds(2));
+  EXPECT_EQ(exec.limits.output_bytes, 0u);
+  EXPECT_EQ(exec.limits.open_files, 16u);
+  EXPECT_EQ(exec.on_output_limit, "cut");
+  EXPECT_EQ(exec.command, Words{"true"});
+}
+
+TEST(CommandLine, NonsenseLimitsAreRefused) {
+  for (Words words :
+       {Words{"create", "--memory", "lots"}, Words{"create", "--pids", "-1"},
+        Words{"create", "--pids", "4294967296"}, Words{"create", "--on-oom", "host"},
+        Words{"create", "--idle-ttl", "0s"}, Words{"run", "--cpu-time", "soon"},
+        Words{"run", "--on-output-limit", "warn"}, Words{"exec", "s1", "--memory", "1GiB", "true"}})
+    EXPECT_FALSE(parse_command_line(words).ok()) << words[1] << " " << words[2];
+}
+
 TEST(CommandLine, RemovesSeveralAtOnce) {
   EXPECT_EQ(parsed<RemoveCommand>({"rm", "s1", "s2"}).ids, (Words{"s1", "s2"}));
   EXPECT_FALSE(parse_command_line({"rm"}).ok());

@@ -79,7 +79,8 @@ Result<int> show_result(const json::object& exec, const ShowOutput& show, Format
     fprintf(stderr, "atoll: the program was not ended by itself: %s\n",
             escape_line(verdict).c_str());
   if (show.verbosity == Verbosity::kVerbose)
-    fprintf(stderr, "verdict %s\nusage %s\ntimings %s\n", escape_line(verdict).c_str(),
+    fprintf(stderr, "verdict %s\nlimits_hit %s\nusage %s\ntimings %s\n",
+            escape_line(verdict).c_str(), shown(exec, "limits_hit").c_str(),
             shown(exec, "usage").c_str(), shown(exec, "timings").c_str());
   return exit_code;
 }
@@ -89,7 +90,8 @@ Result<int> show_result(const json::object& exec, const ShowOutput& show, Format
 Result<int> run_exec(const CommandLine& line, const ExecCommand& exec) {
   ATOLL_TRY(Server server, find_server(line.places, line.server));
   Api api(std::move(server));
-  ATOLL_TRY(json::object result, api.run_exec({exec.id, exec.command, exec.timeout}));
+  ATOLL_TRY(json::object result,
+            api.run_exec({exec.id, exec.command, exec.timeout, exec.limits, exec.on_output_limit}));
   return show_result(result, exec.show, line.format);
 }
 
@@ -97,12 +99,13 @@ Result<int> run_run(const CommandLine& line, const RunCommand& run) {
   ATOLL_TRY(std::string code, read_code(run));
   if (code.size() > kMaxCodeBytes)
     return Error(Code::kExhausted, "the code is over " + std::to_string(kMaxCodeBytes) + " bytes");
-  ATOLL_TRY(std::vector<std::string> command, command_of(run.template_name, std::move(code)));
+  ATOLL_TRY(std::vector<std::string> command,
+            command_of(run.sandbox.template_name, std::move(code)));
   ATOLL_TRY(Server server, find_server(line.places, line.server));
   Api api(server);
 
   InterruptGuard guard;
-  ATOLL_TRY(json::object sandbox, api.create_sandbox(run.template_name));
+  ATOLL_TRY(json::object sandbox, api.create_sandbox(run.sandbox));
   std::string id = text_of(sandbox, "id");
   // Its own connection: the signal comes while the other one waits for the program.
   guard.on_interrupt([server, id] {
@@ -110,7 +113,7 @@ Result<int> run_run(const CommandLine& line, const RunCommand& run) {
     if (!removed)
       fprintf(stderr, "atoll: %s\n", escape_controls(removed.error().message()).c_str());
   });
-  auto result = api.run_exec({id, std::move(command), run.timeout});
+  auto result = api.run_exec({id, std::move(command), run.timeout, {}, run.on_output_limit});
   auto removed = api.remove_sandbox(id);
   if (!result) return std::move(result).error();
   ATOLL_TRY(int exit_code, show_result(*result, run.show, line.format));

@@ -38,7 +38,7 @@ void print_row(const json::value& row) {
 
 Result<int> run_create(const CommandLine& line, const CreateCommand& create) {
   ATOLL_TRY(Api api, connect(line));
-  ATOLL_TRY(json::object sandbox, api.create_sandbox(create.template_name));
+  ATOLL_TRY(json::object sandbox, api.create_sandbox(create.sandbox));
   if (line.format == Format::kJson)
     print_json(sandbox);
   else
