@@ -180,6 +180,20 @@ class Neighbours(atoll.SystemTest):
         for sandbox in (one, two):
             self.atoll.delete(sandbox)
 
+    def test_idle_sandbox_is_deleted_and_a_busy_one_is_not(self):
+        idle = self.atoll.create(idle_ttl_ms=1000)["id"]
+        busy = self.atoll.create(idle_ttl_ms=1000)["id"]
+        running = self.atoll.start(busy, ["sleep", "600"])
+
+        def is_gone(sandbox):
+            return self.atoll.request("GET", f"/v1/sandboxes/{sandbox}").status == 404
+
+        atoll.wait_for("the end of the idle sandbox", lambda: is_gone(idle))
+        self.assertEqual(self.atoll.show_exec(busy, running["id"])["state"], "running")
+        self.atoll.request("POST", f"/v1/sandboxes/{busy}/execs/{running['id']}/signal",
+                           {"signal": "KILL"})
+        atoll.wait_for("the end of the other", lambda: is_gone(busy))
+
     def test_bad_input_creates_nothing(self):
         before = self.atoll.subvolumes()
         for body in ({"template": "nope"}, {"template": "python", "x": 1},
