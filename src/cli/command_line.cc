@@ -19,7 +19,7 @@ struct Raw {
 
   bool detach = false;
   bool allow_remote = false;
-  std::string listen = "127.0.0.1:4700";
+  std::string listen = kDefaultListen;
 
   std::string directory;
   std::string template_name = "python";
@@ -64,6 +64,7 @@ void add_host_commands(CLI::App& app, Raw& raw) {
   up->add_flag("--allow-remote", raw.allow_remote, "Allow an address that other hosts can reach");
   add_command(app, "down", "Stop Atoll and remove every sandbox (root)");
   add_command(app, "status", "Say what runs; exit code 3 when it is not ready");
+  add_command(app, "doctor", "Say what this host offers and what to change; best as root");
   CLI::App* key = add_command(app, "key", "API keys")->require_subcommand(1);
   add_command(*key, "show-local", "Print the key of this host (root)");
   CLI::App* templates = add_command(app, "template", "Templates")->require_subcommand(1);
@@ -232,6 +233,7 @@ Result<Command> make_command(const CLI::App& app, const Raw& raw) {
   if (name == "exec") return make_exec(raw);
   if (name == "down") return Command(DownCommand{});
   if (name == "status") return Command(StatusCommand{});
+  if (name == "doctor") return Command(DoctorCommand{});
   if (name == "key") return Command(ShowKeyCommand{});
   if (name == "create") return make_create(raw);
   if (name == "ls") return Command(ListCommand{});

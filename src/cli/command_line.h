@@ -28,6 +28,7 @@ struct UpCommand {
 };
 struct DownCommand {};
 struct StatusCommand {};
+struct DoctorCommand {};
 struct ShowKeyCommand {};
 struct AddTemplateCommand {
   std::string directory;
@@ -69,9 +70,10 @@ struct HelpCommand {
   std::string text;
 };
 
-using Command = std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, ShowKeyCommand,
-                             AddTemplateCommand, ListTemplatesCommand, RunCommand, CreateCommand,
-                             ListCommand, ShowCommand, RemoveCommand, ExecCommand, VersionCommand>;
+using Command =
+    std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, DoctorCommand, ShowKeyCommand,
+                 AddTemplateCommand, ListTemplatesCommand, RunCommand, CreateCommand, ListCommand,
+                 ShowCommand, RemoveCommand, ExecCommand, VersionCommand>;
 
 struct CommandLine {
   Places places;

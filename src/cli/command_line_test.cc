@@ -121,6 +121,12 @@ TEST(CommandLine, RemovesSeveralAtOnce) {
   EXPECT_FALSE(parse_command_line({"rm"}).ok());
 }
 
+TEST(CommandLine, DoctorTakesNothingButTheGlobalOptions) {
+  parsed<DoctorCommand>({"doctor"});
+  EXPECT_EQ(parse_command_line({"doctor", "--json"}).value().format, Format::kJson);
+  EXPECT_FALSE(parse_command_line({"doctor", "jail"}).ok());
+}
+
 TEST(CommandLine, HelpIsPrintedForTheWholeAndForOneCommand) {
   for (Words words : {Words{}, Words{"help"}, Words{"--help"}})
     EXPECT_NE(parsed<HelpCommand>(words).text.find("Create a sandbox"), std::string::npos);

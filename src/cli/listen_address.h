@@ -8,6 +8,9 @@
 
 namespace atl::cli {
 
+// Where an Atoll listens unless it is told otherwise.
+inline constexpr const char* kDefaultListen = "127.0.0.1:4700";
+
 struct ListenAddress {
   std::string host;  // without brackets
   unsigned short port = 0;

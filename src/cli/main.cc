@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/command_line.h"
+#include "cli/doctor/doctor.h"
 #include "cli/exec_commands.h"
 #include "cli/exit_code.h"
 #include "cli/host_commands.h"
@@ -27,6 +28,7 @@ struct Runner {
   Result<int> operator()(const UpCommand& up) const { return run_up(line, up); }
   Result<int> operator()(const DownCommand&) const { return run_down(line); }
   Result<int> operator()(const StatusCommand&) const { return run_status(line); }
+  Result<int> operator()(const DoctorCommand&) const { return run_doctor(line); }
   Result<int> operator()(const ShowKeyCommand&) const { return run_show_key(line); }
   Result<int> operator()(const AddTemplateCommand& add) const {
     return run_add_template(line, add);

@@ -1,0 +1,84 @@
+#include "cli/doctor/doctor.h"
+
+#include <stdio.h>
+
+#include <iterator>
+
+#include <boost/json/serialize.hpp>
+
+#include "cli/doctor/cgroups.h"
+#include "cli/doctor/file_systems.h"
+#include "cli/doctor/kernel.h"
+#include "cli/doctor/namespaces.h"
+#include "cli/doctor/privileges.h"
+#include "cli/doctor/programs.h"
+#include "cli/doctor/report.h"
+#include "cli/doctor/resources.h"
+#include "cli/doctor/uid_range.h"
+#include "cli/server.h"
+
+namespace atl::cli {
+namespace {
+
+// The one that was named, the one whose address is in the run directory, else the one where
+// `atoll up` listens by default: a user may not be able to read the directory.
+Result<Server> find_address(const CommandLine& line) {
+  if (!line.server.url.empty()) return parse_url(line.server.url);
+  auto written = read_address(line.places);
+  if (!written && written.error().code() == Code::kUnavailable) return std::move(written).error();
+  if (!written) written = ListenAddress::parse(kDefaultListen);
+  if (!written) return std::move(written).error();
+  ListenAddress address = written->reachable();
+  return Server{.host = address.host, .port = address.port, .key = ""};
+}
+
+Finding probe_server(const CommandLine& line) {
+  Finding finding = {.name = "server",
+                     .kind = FindingClass::kAdvice,
+                     .state = FindingState::kMissing,
+                     .found = "",
+                     .remedy = "atoll up --detach"};
+  auto server = find_address(line);
+  if (!server) {
+    finding.found = "none runs";
+    return finding;
+  }
+  std::string url = "http://" + ListenAddress{server->host, server->port}.string();
+  auto ready = check_ready(server->host, server->port);
+  finding.found = ready ? "ready at " + url : url + ": " + ready.error().message();
+  if (!ready) return finding;
+  finding.state = FindingState::kOk;
+  finding.remedy = "";
+  return finding;
+}
+
+void append(Findings& all, Findings more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+Findings examine_host(const CommandLine& line) {
+  Findings all = probe_kernel();
+  append(all, probe_privileges());
+  append(all, probe_namespaces());
+  append(all, probe_cgroups());
+  append(all, probe_file_systems());
+  append(all, probe_uid_range());
+  append(all, probe_programs());
+  append(all, probe_resources(line.places));
+  // Last: the trials before want a process with a single thread.
+  all.push_back(probe_server(line));
+  return all;
+}
+
+Result<int> run_doctor(const CommandLine& line) {
+  Report report(examine_host(line));
+  if (line.format == Format::kJson)
+    printf("%s\n", boost::json::serialize(to_json(report)).c_str());
+  else
+    printf("%s", to_text(report).c_str());
+  return report.jail_usable() ? 0 : 1;
+}
+
+}  // namespace atl::cli

@@ -1,0 +1,52 @@
+#include "cli/doctor/doctor.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "cli/doctor/report.h"
+#include "linux/cgroup_tree.h"
+#include "linux/mountinfo.h"
+
+namespace atl::cli {
+namespace {
+
+std::vector<std::string> trial_groups() {
+  linux::CgroupTree tree = linux::read_cgroups().value();
+  std::vector<std::string> hierarchies(tree.v1.begin(), tree.v1.end());
+  hierarchies.push_back(tree.v2);
+  std::string mine = "atoll-doctor-" + std::to_string(getpid());
+  std::vector<std::string> found;
+  for (const std::string& hierarchy : hierarchies)
+    if (!hierarchy.empty() && std::filesystem::exists(hierarchy + "/" + mine))
+      found.push_back(hierarchy);
+  return found;
+}
+
+TEST(Doctor, FindsThisHostUsableAndLeavesNothing) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, because most trials do";
+  size_t mounts = linux::read_mountinfo().value().size();
+  Report report(examine_host(CommandLine{}));
+  EXPECT_TRUE(report.jail_usable()) << to_text(report);
+  EXPECT_EQ(linux::read_mountinfo().value().size(), mounts);
+  EXPECT_EQ(trial_groups(), std::vector<std::string>{});
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child was left behind";
+}
+
+TEST(Doctor, FindingsHaveNamesOfTheirOwnAndRemediesWhenNotOk) {
+  Findings findings = examine_host(CommandLine{});
+  std::vector<std::string> names;
+  for (const Finding& finding : findings) {
+    names.push_back(finding.name);
+    EXPECT_EQ(finding.state == FindingState::kOk, finding.remedy.empty()) << finding.name;
+  }
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+}  // namespace
+}  // namespace atl::cli

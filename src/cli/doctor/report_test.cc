@@ -1,0 +1,68 @@
+#include "cli/doctor/report.h"
+
+#include <boost/json/array.hpp>
+#include <gtest/gtest.h>
+
+namespace atl::cli {
+namespace {
+
+Finding finding(std::string name, FindingClass kind, FindingState state) {
+  bool ok = state == FindingState::kOk;
+  return {std::move(name), kind, state, "", ok ? "" : "do this"};
+}
+
+TEST(Report, TheJailIsUsableWhenAllThatIsRequiredIsThere) {
+  Report report({finding("kernel", FindingClass::kRequired, FindingState::kOk),
+                 finding("landlock", FindingClass::kExtra, FindingState::kMissing),
+                 finding("memory", FindingClass::kAdvice, FindingState::kMissing)});
+  EXPECT_TRUE(report.jail_usable());
+}
+
+TEST(Report, TheJailIsNotUsableWithoutARequiredThing) {
+  Report report({finding("kernel", FindingClass::kRequired, FindingState::kMissing),
+                 finding("seccomp", FindingClass::kRequired, FindingState::kUnknown)});
+  EXPECT_FALSE(report.jail_usable());
+  EXPECT_EQ(report.drivers.front().reason, "missing: kernel");
+}
+
+TEST(Report, WhatIsUnknownIsNotTakenForUsable) {
+  Report report({finding("kernel", FindingClass::kRequired, FindingState::kUnknown)});
+  EXPECT_FALSE(report.jail_usable());
+  EXPECT_EQ(report.drivers.front().reason, "unknown: kernel");
+  EXPECT_TRUE(to_json(report).at("drivers").at(0).at("usable").is_null());
+}
+
+TEST(Report, OtherDriversAreNotPartOfThisVersion) {
+  Report report(Findings{});
+  ASSERT_EQ(report.drivers.size(), 3u);
+  for (size_t i : {1, 2}) EXPECT_EQ(report.drivers[i].reason, "not part of this version");
+}
+
+TEST(Report, TextJoinsWhatIsWellAndEndsWithWhatToDo) {
+  Report report({finding("namespace.user", FindingClass::kRequired, FindingState::kOk),
+                 finding("namespace.pid", FindingClass::kRequired, FindingState::kOk),
+                 finding("namespace.net", FindingClass::kRequired, FindingState::kMissing)});
+  EXPECT_EQ(to_text(report),
+            "jail     not usable: missing: namespace.net\n"
+            "gvisor   not usable: not part of this version\n"
+            "microvm  not usable: not part of this version\n"
+            "required\n"
+            "  ok       namespace      user, pid\n"
+            "  missing  namespace.net  \n"
+            "extra\n"
+            "host\n"
+            "advice\n"
+            "  namespace.net  do this\n");
+}
+
+TEST(Report, TextGathersPackagesIntoOneCommand) {
+  Finding nft = finding("program.nft", FindingClass::kExtra, FindingState::kMissing);
+  nft.remedy = "apt-get install nftables";
+  Finding runsc = finding("program.runsc", FindingClass::kExtra, FindingState::kMissing);
+  runsc.remedy = "apt-get install runsc";
+  EXPECT_NE(to_text(Report({nft, runsc})).find("apt-get install nftables runsc\n"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace atl::cli
