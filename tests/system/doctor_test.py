@@ -1,0 +1,141 @@
+"""`atoll doctor`: what it says of this host, of a host with less, and that it leaves nothing."""
+import glob
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+import atoll
+
+PROGRAM = os.path.join(atoll.BIN, "atoll")
+COVER_PROC = "mount -t tmpfs x /proc/sys/fs && exec \"$@\""
+HIDE_NAMESPACES = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\""
+
+
+def doctor(*arguments, under=(), state=None):
+    command = [*under, PROGRAM, "doctor", *arguments]
+    if state:
+        command += ["--state-dir", state]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL)
+
+
+def examine(**options):
+    done = doctor("--json", **options)
+    report = json.loads(done.stdout)
+    jail = next(driver for driver in report["drivers"] if driver["name"] == "jail")
+    return done.returncode, jail, {finding["name"]: finding for finding in report["findings"]}
+
+
+def leftovers():
+    """Also what the inventory of an Atoll does not know: the groups of trials."""
+    return {**atoll.inventory(),
+            "trial groups": glob.glob("/sys/fs/cgroup/**/atoll-doctor-*", recursive=True),
+            "loop nodes": sorted(glob.glob("/dev/loop*"))}
+
+
+class Doctor(unittest.TestCase):
+    def setUp(self):
+        self.before = leftovers()
+
+    def tearDown(self):
+        def restored():
+            return leftovers() == self.before
+        try:
+            atoll.wait_for("the host to be as before", restored, 5)
+        except AssertionError:
+            raise AssertionError(f"left behind: before {self.before}, after {leftovers()}")
+
+    def test_this_host_can_carry_a_jail(self):
+        code, jail, findings = examine()
+        self.assertEqual((code, jail["usable"], jail["reason"]), (0, True, ""))
+        for name in ("kernel", "namespace.user", "namespace.time", "cgroup.memory", "cgroup.kill",
+                     "mount.overlay", "mount.idmapped", "seccomp", "privileges", "uid_range"):
+            self.assertEqual(findings[name]["state"], "ok", findings[name])
+            self.assertEqual(findings[name]["class"], "required", findings[name])
+        for finding in findings.values():
+            self.assertEqual(set(finding), {"name", "class", "state", "found", "remedy"})
+            self.assertIn(finding["class"], ("required", "extra", "advice"))
+            self.assertIn(finding["state"], ("ok", "missing", "unknown"))
+            self.assertEqual(finding["state"] == "ok", finding["remedy"] == "", finding)
+
+    def test_the_other_drivers_are_not_part_of_this_version(self):
+        drivers = json.loads(doctor("--json").stdout)["drivers"]
+        self.assertEqual([driver["name"] for driver in drivers], ["jail", "gvisor", "microvm"])
+        for driver in drivers[1:]:
+            self.assertEqual(driver["usable"], False)
+            self.assertEqual(driver["reason"], "not part of this version")
+
+    def test_the_text_is_short_and_names_the_jail_first(self):
+        done = doctor()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[0], r"^jail +usable$")
+        self.assertLessEqual(len(lines), 45)
+
+    def test_without_sys_admin_the_jail_is_not_usable(self):
+        code, jail, findings = examine(under=("setpriv", "--bounding-set", "-sys_admin"))
+        self.assertEqual((code, jail["usable"]), (1, False))
+        self.assertIn("privileges", jail["reason"])
+        self.assertEqual(findings["privileges"]["state"], "missing")
+        self.assertIn("CAP_SYS_ADMIN", findings["privileges"]["found"])
+        self.assertEqual(findings["mount.idmapped"]["state"], "missing")
+
+    def test_without_user_namespaces_the_jail_is_not_usable(self):
+        under = ("unshare", "--user", "--map-root-user", "sh", "-c", HIDE_NAMESPACES, "sh")
+        code, jail, findings = examine(under=under)
+        self.assertEqual((code, jail["usable"]), (1, False))
+        self.assertIn("namespace.user", jail["reason"])
+        self.assertEqual(findings["namespace.user"]["state"], "missing")
+        self.assertEqual(findings["namespace.user"]["remedy"],
+                         "sysctl -w user.max_user_namespaces=65536")
+        # What stands on it was not tried, and is not called missing.
+        self.assertEqual(findings["namespace.net"]["state"], "unknown")
+        self.assertEqual(findings["mount.overlay"]["state"], "unknown")
+
+    def test_where_proc_is_covered_the_jail_is_not_usable(self):
+        under = ("unshare", "--mount", "sh", "-c", COVER_PROC, "sh")
+        code, jail, findings = examine(under=under)
+        self.assertEqual((code, jail["reason"]), (1, "missing: mount.proc"))
+        self.assertEqual(findings["mount.proc"]["state"], "missing")
+
+    def test_another_user_is_told_what_only_root_can_try(self):
+        under = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+        code, jail, findings = examine(under=under)
+        self.assertEqual((code, jail["usable"]), (1, None))
+        for name in ("privileges", "cgroup.kill", "mount.idmapped"):
+            self.assertEqual(findings[name]["state"], "unknown", findings[name])
+            self.assertIn("root", findings[name]["remedy"])
+        self.assertNotIn("missing", jail["reason"])
+
+    def test_a_state_directory_is_not_made(self):
+        with tempfile.TemporaryDirectory() as directory:
+            state = os.path.join(directory, "not", "yet")
+            code, _, findings = examine(state=state)
+            self.assertEqual(code, 0)
+            self.assertEqual(findings["server"]["state"], "missing")
+            self.assertEqual(os.listdir(directory), [])
+
+    def test_the_uid_range_is_the_one_of_the_warden(self):
+        header = atoll.read(os.path.join(atoll.ROOT, "src", "warden", "uid_ranges.h"))
+
+        def constant(name):
+            text = re.search(rf"{name} = (0x[0-9a-f]+|[0-9']+);", header)[1]
+            return int(text.replace("'", ""), 0)
+        first = constant("kFirstUid")
+        last = first + constant("kUidsPerRange") * constant("kUidRanges") - 1
+        self.assertIn(f"{first}-{last} ", examine()[2]["uid_range"]["found"])
+
+
+class DoctorBesideAServer(atoll.SystemTest):
+    def test_a_running_server_is_asked(self):
+        _, jail, findings = examine(state=self.atoll.directory)
+        self.assertTrue(jail["usable"])
+        self.assertEqual(findings["server"]["state"], "ok")
+        self.assertIn(self.atoll.address, findings["server"]["found"])
+
+
+if __name__ == "__main__":
+    atoll.main()
