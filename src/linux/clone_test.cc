@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "linux/cgroup_tree.h"
 #include "linux/pidfd.h"
 
 namespace atl::linux {
@@ -35,8 +36,9 @@ TEST(Clone, NamespaceFlagMakesTheChildProcessOne) {
 
 TEST(Clone, ChildIsBornInTheGivenCgroup) {
   std::string name = "atoll-clone-test-" + std::to_string(getpid());
-  std::string path = "/sys/fs/cgroup/unified/" + name;
-  if (access("/sys/fs/cgroup/cgroup.kill", F_OK) == 0) path = "/sys/fs/cgroup/" + name;
+  auto tree = read_cgroups();
+  ASSERT_TRUE(tree.ok());
+  std::string path = tree->v2 + "/" + name;
   if (mkdir(path.c_str(), 0755) != 0) GTEST_SKIP() << "cannot make " << path;
   {
     auto group = open_file(path, O_RDONLY | O_DIRECTORY);

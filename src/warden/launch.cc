@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -31,7 +32,7 @@ constexpr int kJailTimeoutMs = 10'000;
 constexpr int kListenBacklog = 16;
 constexpr const char* kListenerName = "listener";
 
-// All but the cgroup namespace, which the clone inherits from us: see make_groups().
+// All but the cgroup namespace, which the jail inherits: see have_jail().
 constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
                                  CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWTIME;
 
@@ -39,6 +40,20 @@ SandboxId id_of(const Request& request) {
   auto id = SandboxId::parse({request.sandbox_id.data(), request.sandbox_id.size()});
   ATOLL_CHECK(id.has_value());
   return *id;
+}
+
+// Where the v2 tree is mounted with `nsdelegate`, as systemd does, nobody may start a process from
+// outside the root of his own cgroup namespace, nor write to that root. So the helper stays in the
+// host's namespace, which it needs for removal, and this short-lived process, born in <id>/agent,
+// enters the isolate's and has the jail there, as a child of the helper.
+[[noreturn]] void have_jail(const JailPlan& plan, int cgroup_namespace) {
+  if (setns(cgroup_namespace, CLONE_NEWCGROUP) != 0) _exit(errno);
+  auto clone = linux::clone_process({.flags = kNamespaces | CLONE_PARENT});
+  if (!clone) _exit(clone.error().system_errno());
+  if (clone->in_child()) Jail(plan).run();
+  plan.progress->jail_pid = clone->pid;
+  plan.progress->jail_pidfd = clone->pidfd.release();
+  _exit(0);
 }
 
 bool has_ended(int pidfd) {
@@ -134,10 +149,7 @@ Result<void> Launch::find_image() { return mount_image(host_, image_); }
 
 Result<void> Launch::make_groups() {
   ATOLL_TRY(groups_, create_groups(host_, id_, request_));
-  ATOLL_TRY_VOID(delegate_groups(host_, id_, first_uid_));
-  if (setns(groups_.cgroup_namespace.get(), CLONE_NEWCGROUP) != 0)
-    return Error::system("enter the cgroup namespace");
-  return {};
+  return delegate_groups(host_, id_, first_uid_);
 }
 
 Result<void> Launch::make_listener() {
@@ -181,11 +193,15 @@ Result<void> Launch::clone_jail() {
                    .birth = birth.get(),
                    .progress = progress_->get(),
                    .fail_at = fault_.step};
-  ATOLL_TRY(auto clone,
-            linux::clone_process({.flags = kNamespaces, .cgroup = groups_.agent.get()}));
-  if (clone.in_child()) Jail(plan).run();
-  jail_pid_ = clone.pid;
-  jail_ = std::move(clone.pidfd);
+  // With our descriptors, so that the jail's pidfd is ours.
+  ATOLL_TRY(auto parent,
+            linux::clone_process({.flags = CLONE_FILES, .cgroup = groups_.agent.get()}));
+  if (parent.in_child()) have_jail(plan, groups_.cgroup_namespace.get());
+  ATOLL_TRY(int status, linux::wait_for_exit(parent.pidfd.get()));
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Error::from_errno("clone the jail", WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD);
+  jail_pid_ = (*progress_)->jail_pid;
+  jail_ = Fd((*progress_)->jail_pidfd);
   sync_ = std::move(pair.ours);
   listener_.reset();
   return {};

@@ -18,6 +18,8 @@ struct Progress {
   Step step;             // of the process that becomes the agent
   int32_t failed_errno;  // 0: has not failed
   Step failed_step;
+  int32_t jail_pid;    // said by the process that cloned it for the helper,
+  int32_t jail_pidfd;  // whose descriptors it shares
   std::array<uint32_t, kLastStep + 1> elapsed_us;  // spent in each step, both sides added
 };
 

@@ -26,7 +26,7 @@ SYSTEM_TESTS = os.path.join(disk.ROOT, "tests", "system")
 IMAGE = os.path.join(disk.ROOT, "build", "images", "python")
 UNIT_TESTS = ["linux_test", "agent_test", "warden_test"]
 PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "warden-test-probe"]
-COMMANDS = [f"{disk.RELEASE}/{name} --gtest_brief=0" for name in UNIT_TESTS]
+COMMANDS = [f"{disk.RELEASE}/{name} --gtest_color=no" for name in UNIT_TESTS]
 
 
 def missing():
