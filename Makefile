@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help setup build quickstart test test-long bench format down clean install images
 
 PREFIX ?= /usr/local
-PROGRAMS := atoll atolld atoll-warden atoll-agent
+PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-notary
 RELEASE := build/release
 TEMPLATES := $(wildcard templates/*/template.toml)
 
@@ -15,7 +15,7 @@ help: ## show this list
 setup:
 	@tools/setup build
 
-build: setup ## build the four programs into build/release/bin
+build: setup ## build the programs into build/release/bin
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target $(PROGRAMS)
 

@@ -29,7 +29,11 @@ Agent::Agent(Birth birth, Launcher launcher, Fd children)
 Result<Agent> Agent::create(Birth birth) {
   ATOLL_TRY(Launcher launcher, Launcher::create(std::move(birth.spawner)));
   ATOLL_TRY(Fd children, watch_children());
-  return Agent(std::move(birth), std::move(launcher), std::move(children));
+  Fd probe = std::move(birth.probe);
+  Agent agent(std::move(birth), std::move(launcher), std::move(children));
+  // A sandbox that cannot be looked at is not born.
+  if (probe) ATOLL_TRY_VOID(agent.execs_.probe(std::move(probe)));
+  return agent;
 }
 
 Error Agent::run() {

@@ -35,8 +35,10 @@ Result<BirthRecord> read_birth_record() {
   std::memcpy(&record, bytes, sizeof record);
   if (record.version != kProtocolVersion)
     return Error(Code::kUnsupported, "birth record has an unknown version");
-  if (record.has_spawner > 1 || record.on_oom > OnOom::kEndSandbox || record.reserved != 0)
-    return Error(Code::kCorrupt, "birth record has an unknown field");
+  bool known = record.has_spawner <= 1 && record.on_oom <= OnOom::kEndSandbox &&
+               record.has_probe <= 1 && record.reserved[0] == 0 && record.reserved[1] == 0 &&
+               record.reserved[2] == 0;
+  if (!known) return Error(Code::kCorrupt, "birth record has an unknown field");
   return record;
 }
 
@@ -53,6 +55,12 @@ Result<void> check_listener(int fd) {
   return {};
 }
 
+Fd take_if(bool ours, int number) {
+  Fd fd(number);
+  if (!ours) fd.reset();
+  return fd;
+}
+
 }  // namespace
 
 Result<void> harden_process(int last_fd) {
@@ -65,7 +73,7 @@ Result<void> harden_process(int last_fd) {
 }
 
 Result<Birth> take_birth() {
-  ATOLL_TRY_VOID(harden_process(kSpawnerFd));
+  ATOLL_TRY_VOID(harden_process(kLastBirthFd));
   ATOLL_TRY(BirthRecord record, read_birth_record());
   close(kBirthFd);
   ATOLL_TRY_VOID(check_listener(kListenerFd));
@@ -73,11 +81,8 @@ Result<Birth> take_birth() {
   birth.listener = Fd(kListenerFd);
   birth.cgroup = Fd(kCgroupFd);
   birth.nonce = record.nonce;
-  if (record.has_spawner == 1) {
-    birth.spawner = Fd(kSpawnerFd);
-  } else {
-    close(kSpawnerFd);
-  }
+  birth.spawner = take_if(record.has_spawner == 1, kSpawnerFd);
+  birth.probe = take_if(record.has_probe == 1, kProbeFd);
   return birth;
 }
 

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "agent/protocol.h"
+#include "agent/birth_record.h"
 #include "base/fd.h"
 #include "base/result.h"
 
@@ -15,6 +15,7 @@ struct Birth {
   Fd listener;
   Fd cgroup;   // directory in which each exec gets its leaf
   Fd spawner;  // not valid where the agent starts programs itself
+  Fd probe;    // not valid where nobody asks for a receipt
   std::array<unsigned char, kNonceBytes> nonce;
 };
 

@@ -66,7 +66,7 @@ TEST(Birth, HardenedProcessIsNotDumpableAndLeaksNoDescriptor) {
 TEST(Birth, TakesWhatTheRecordSays) {
   for (uint8_t has_spawner : {0, 1}) {
     EXPECT_TRUE(holds_in_child([has_spawner] {
-      BirthRecord record = {kProtocolVersion, has_spawner, OnOom::kEndExec, 0, {}};
+      BirthRecord record = {kProtocolVersion, has_spawner, OnOom::kEndExec, 0, {}, {}};
       record.nonce.fill(7);
       give_birth(record_bytes(record));
       auto birth = take_birth();
@@ -78,14 +78,14 @@ TEST(Birth, TakesWhatTheRecordSays) {
 }
 
 TEST(Birth, BadRecordIsRefused) {
-  std::string good = record_bytes({kProtocolVersion, 0, OnOom::kEndExec, 0, {}});
+  std::string good = record_bytes({kProtocolVersion, 0, OnOom::kEndExec, 0, {}, {}});
   std::string bad_records[] = {
       "",
       good.substr(1),
       good + '\0',
-      record_bytes({kProtocolVersion + 1, 0, OnOom::kEndExec, 0, {}}),
-      record_bytes({kProtocolVersion, 2, OnOom::kEndExec, 0, {}}),
-      record_bytes({kProtocolVersion, 0, OnOom::kEndExec, 1, {}}),
+      record_bytes({kProtocolVersion + 1, 0, OnOom::kEndExec, 0, {}, {}}),
+      record_bytes({kProtocolVersion, 2, OnOom::kEndExec, 0, {}, {}}),
+      record_bytes({kProtocolVersion, 0, OnOom::kEndExec, 0, {1}, {}}),
   };
   for (const std::string& record : bad_records) {
     EXPECT_TRUE(holds_in_child([&record] {
@@ -97,7 +97,7 @@ TEST(Birth, BadRecordIsRefused) {
 
 TEST(Birth, ListenerThatDoesNotListenIsRefused) {
   EXPECT_TRUE(holds_in_child([] {
-    give_birth(record_bytes({kProtocolVersion, 0, OnOom::kEndExec, 0, {}}));
+    give_birth(record_bytes({kProtocolVersion, 0, OnOom::kEndExec, 0, {}, {}}));
     place(Fd(socket(AF_UNIX, SOCK_STREAM, 0)), kListenerFd);
     return !take_birth().ok();
   }));

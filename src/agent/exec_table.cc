@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/probe.h"
 #include "base/ids.h"
 
 namespace atl::agent {
@@ -19,6 +20,13 @@ void take_earlier(std::optional<SteadyTime>& earliest, std::optional<SteadyTime>
 }
 
 }  // namespace
+
+Result<void> ExecTable::probe(Fd socket) {
+  Leaf leaf(cgroup_.get(), 0);
+  ATOLL_TRY(Launched launched, start_probe(launcher_, leaf, std::move(socket)));
+  keep(0, Remains(leaf, std::move(launched.stdout_pipe), std::move(launched.stderr_pipe)));
+  return {};
+}
 
 bool ExecTable::start(uint32_t number, std::string_view payload) {
   if (!ExecId::from_number(number)) return false;
@@ -42,7 +50,7 @@ void ExecTable::launch(uint32_t number, const Start& start, std::string_view pay
     exec.take_remains();  // none of its own: the leaf of that number, if there is one, is another's
     return;
   }
-  auto launched = launcher_.launch(leaf, start, payload);
+  auto launched = launcher_.launch(leaf, start, payload, launcher_.null_device());
   if (launched) return exec.launched(std::move(*launched));
   exec.fail({launched.error().system_errno(), launched.error().message()});
   // A start that failed half-way may have left a process that nobody knows.

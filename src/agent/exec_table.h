@@ -17,6 +17,8 @@ class ExecTable {
   ExecTable(Fd cgroup, Launcher launcher)
       : cgroup_(std::move(cgroup)), launcher_(std::move(launcher)) {}
 
+  // The birth probe, as number 0, which no exec has.
+  Result<void> probe(Fd socket);
   // Starts the program, or makes an exec that has failed to start. A known number is not started
   // again. False if the payload is not a Start or the number cannot be one.
   bool start(uint32_t number, std::string_view payload);

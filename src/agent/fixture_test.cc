@@ -19,6 +19,7 @@
 
 #include <chrono>
 
+#include "agent/birth_record.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
@@ -41,7 +42,7 @@ std::string unified_root() {
 }
 
 Fd make_birth_record(Starter starter) {
-  BirthRecord record = {kProtocolVersion, starter == Starter::kSpawner, OnOom::kEndExec, 0, {}};
+  BirthRecord record = {kProtocolVersion, starter == Starter::kSpawner, OnOom::kEndExec, 0, {}, {}};
   record.nonce.fill(0x5a);
   Fd file(memfd_create("birth", MFD_CLOEXEC));
   ATOLL_CHECK(write_all(file.get(), {reinterpret_cast<char*>(&record), sizeof record}).ok());

@@ -48,7 +48,7 @@ Result<Launcher> Launcher::create(Fd spawner_socket) {
 }
 
 Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
-                                  std::string_view start_payload) {
+                                  std::string_view start_payload, int standard_input) {
   ATOLL_TRY(Pipe out, make_pipe());
   ATOLL_TRY(Pipe err, make_pipe());
   ATOLL_TRY(Pipe report, make_pipe());
@@ -58,7 +58,7 @@ Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
   auto directory = leaf.open_directory();
   if (!directory) return failed("open cgroup", directory.error().system_errno());
   StartFds fds = {.leaf = directory->get(),
-                  .null_device = null_device_.get(),
+                  .standard_input = standard_input,
                   .stdout_pipe = out.write_end.get(),
                   .stderr_pipe = err.write_end.get(),
                   .report = report.write_end.get(),

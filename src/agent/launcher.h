@@ -18,7 +18,9 @@ class Launcher {
 
   // An error names the operation alone, as StartFailed does. The leaf may be there after an error,
   // and even a process in it.
-  Result<Launched> launch(const Leaf& leaf, const Start& start, std::string_view start_payload);
+  // `standard_input` stays the caller's.
+  Result<Launched> launch(const Leaf& leaf, const Start& start, std::string_view start_payload,
+                          int standard_input);
 
   int null_device() const { return null_device_.get(); }
 

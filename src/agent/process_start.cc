@@ -50,7 +50,7 @@ int leave_terminal(const Plan&) { return setsid() < 0 ? -1 : 0; }
 int connect_streams(const Plan& plan) {
   // Copies above the numbers that are about to be overwritten; their originals go with the
   // descriptors.
-  int sources[] = {plan.fds.null_device, plan.fds.stdout_pipe, plan.fds.stderr_pipe,
+  int sources[] = {plan.fds.standard_input, plan.fds.stdout_pipe, plan.fds.stderr_pipe,
                    plan.fds.report};
   for (int& source : sources)
     if ((source = fcntl(source, F_DUPFD_CLOEXEC, kFileRulesFd + 1)) < 0) return -1;

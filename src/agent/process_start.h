@@ -18,8 +18,8 @@ inline constexpr uint32_t kUserId = 1000;
 
 // Descriptors of the caller that the new process takes over.
 struct StartFds {
-  int leaf;         // cgroup directory
-  int null_device;  // becomes stdin
+  int leaf;  // cgroup directory
+  int standard_input;
   int stdout_pipe;
   int stderr_pipe;
   int report;      // write end of a pipe, close-on-exec; see StartReport

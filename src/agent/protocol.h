@@ -43,31 +43,6 @@ inline constexpr size_t kMaxArguments = 4096;
 inline constexpr size_t kMaxTextBytes = 128 * 1024;  // one argument or variable; the kernel's limit
 inline constexpr size_t kMaxPathBytes = 4095;
 
-// File descriptors that the agent is born with.
-inline constexpr int kListenerFd = 3;  // listening AF_UNIX stream socket
-inline constexpr int kCgroupFd = 4;    // directory <id>/run of the v2 tree
-inline constexpr int kBirthFd = 5;     // a memfd with one BirthRecord
-inline constexpr int kSpawnerFd = 6;   // SEQPACKET socket to the spawner, if BirthRecord says so
-// Files of the groups that carry the sandbox's limits, open for reading, whichever version they are
-// of: "oom_kill <n>" is a line of the first, "max <n>" of the second, the third is one number.
-inline constexpr int kMemoryEventsFd = 7;
-inline constexpr int kPidsEventsFd = 8;
-inline constexpr int kMemoryPeakFd = 9;
-inline constexpr int kOomNoticeFd = 10;  // v1: an eventfd; v2: memory.events again (POLLPRI)
-inline constexpr int kLastBirthFd = kOomNoticeFd;
-
-// Whom an out-of-memory kill ends: the rest of the exec that was hit, or all that runs.
-enum class OnOom : uint8_t { kEndExec = 0, kEndSandbox = 1 };
-
-struct BirthRecord {
-  uint16_t version;
-  uint8_t has_spawner;  // 1 where limits are in v1 groups: only the spawner's children are in them
-  OnOom on_oom;
-  uint32_t reserved;
-  std::array<unsigned char, kNonceBytes> nonce;
-};
-static_assert(sizeof(BirthRecord) == 24);
-
 enum class FrameType : uint8_t {
   // atolld → agent
   kWelcome = 1,

@@ -17,7 +17,7 @@
 namespace atl::agent {
 namespace {
 
-constexpr size_t kFdCount = 5;  // leaf, stdout, stderr, report, encoded Start
+constexpr size_t kFdCount = 6;  // leaf, stdin, stdout, stderr, report, encoded Start
 constexpr uint32_t kSpawnMagic = 0x4e575053;
 
 // In-sandbox root may stop the spawner, but not the agent's loop for long. Many short waits,
@@ -102,23 +102,17 @@ Result<bool> receive_request(int socket, ReceivedFds& fds) {
   return true;
 }
 
-// What every start needs and the request does not bring.
-struct Own {
-  Fd null_device;
-  Fd file_rules;
-  rlimit open_files;
-};
-
-Result<pid_t> spawn(const ReceivedFds& fds, const Own& own) {
-  ATOLL_TRY(std::string payload, read_all(fds[4].get(), kMaxRequestBytes));
+Result<pid_t> spawn(const ReceivedFds& fds, const SpawnBasis& basis) {
+  ATOLL_TRY(std::string payload, read_all(fds[5].get(), kMaxRequestBytes));
   ATOLL_TRY(Start start, decode_start(payload));
   StartFds start_fds = {.leaf = fds[0].get(),
-                        .null_device = own.null_device.get(),
-                        .stdout_pipe = fds[1].get(),
-                        .stderr_pipe = fds[2].get(),
-                        .report = fds[3].get(),
-                        .file_rules = own.file_rules.get()};
-  ATOLL_TRY(auto outcome, start_process(start, start_fds, own.open_files, Parent::kCallersParent));
+                        .standard_input = fds[1].get(),
+                        .stdout_pipe = fds[2].get(),
+                        .stderr_pipe = fds[3].get(),
+                        .report = fds[4].get(),
+                        .file_rules = basis.file_rules.get()};
+  ATOLL_TRY(auto outcome,
+            start_process(start, start_fds, basis.open_files, Parent::kCallersParent));
   return outcome.pid;
 }
 
@@ -128,7 +122,8 @@ Result<pid_t> Spawner::start(std::string_view start_payload, const StartFds& fds
   if (!socket_) return Error(Code::kUnavailable, "spawner", EPIPE);
   auto payload = memory_file(start_payload);
   if (!payload) return Error(Code::kSystem, "memfd", payload.error().system_errno());
-  return exchange({fds.leaf, fds.stdout_pipe, fds.stderr_pipe, fds.report, payload->get()});
+  return exchange(
+      {fds.leaf, fds.standard_input, fds.stdout_pipe, fds.stderr_pipe, fds.report, payload->get()});
 }
 
 Result<pid_t> Spawner::exchange(const int (&fds)[kFdCount]) {
@@ -146,23 +141,34 @@ Result<pid_t> Spawner::exchange(const int (&fds)[kFdCount]) {
   return static_cast<pid_t>(reply.pid);
 }
 
+Result<SpawnBasis> make_spawn_basis() {
+  SpawnBasis basis;
+  ATOLL_TRY(basis.file_rules, make_exec_file_rules(Landlock::kWhereThereIs));
+  ATOLL_TRY(basis.open_files, read_open_files_limit());
+  return basis;
+}
+
+Result<bool> serve_spawn(int socket, const SpawnBasis& basis) {
+  ReceivedFds fds;
+  ATOLL_TRY(bool more, receive_request(socket, fds));
+  if (!more) return false;
+  auto pid = spawn(fds, basis);
+  // Before the answer: from then on only the program may hold its pipes.
+  fds = {};
+  SpawnReply reply = {pid.ok() ? *pid : 0, 0};
+  if (!pid.ok()) reply.system_errno = std::max(1, pid.error().system_errno());
+  if (send(socket, &reply, sizeof reply, MSG_NOSIGNAL) != sizeof reply)
+    return Error::system("answer agent");
+  return true;
+}
+
 Result<void> serve_spawns(int socket) {
-  Own own;
-  ATOLL_TRY(own.null_device, open_null_device());
-  ATOLL_TRY(own.file_rules, make_exec_file_rules(Landlock::kWhereThereIs));
-  ATOLL_TRY(own.open_files, read_open_files_limit());
-  while (true) {
-    ReceivedFds fds;
-    ATOLL_TRY(bool more, receive_request(socket, fds));
-    if (!more) return {};
-    auto pid = spawn(fds, own);
-    // Before the answer: from then on only the program may hold its pipes.
-    fds = {};
-    SpawnReply reply = {pid.ok() ? *pid : 0, 0};
-    if (!pid.ok()) reply.system_errno = std::max(1, pid.error().system_errno());
-    if (send(socket, &reply, sizeof reply, MSG_NOSIGNAL) != sizeof reply)
-      return Error::system("answer agent");
+  ATOLL_TRY(SpawnBasis basis, make_spawn_basis());
+  bool more = true;
+  while (more) {
+    ATOLL_TRY(more, serve_spawn(socket, basis));
   }
+  return {};
 }
 
 }  // namespace atl::agent

@@ -3,7 +3,7 @@
 // CLONE_PARENT, as children of the agent, which waits for them as for its own. For that the spawner
 // must be a child of the agent.
 //
-// One request at a time over a SEQPACKET socket: a SpawnRequest with five descriptors, then a
+// One request at a time over a SEQPACKET socket: a SpawnRequest with six descriptors, then a
 // SpawnReply.
 #pragma once
 
@@ -23,17 +23,25 @@ class Spawner {
   Spawner() = default;
   explicit Spawner(Fd socket) : socket_(std::move(socket)) {}
 
-  // The program's number. `start_payload` is an encoded Start; `fds.null_device` stays here. An
-  // error names the operation alone. After one of the socket ("spawner") the spawner is given up
+  // The program's number. `start_payload` is an encoded Start; An error names the operation
+  // alone. After one of the socket ("spawner") the spawner is given up
   // for good.
   Result<pid_t> start(std::string_view start_payload, const StartFds& fds);
 
  private:
-  Result<pid_t> exchange(const int (&fds)[5]);
+  Result<pid_t> exchange(const int (&fds)[6]);
   Fd socket_;
 };
 
-// The spawner's side: serves until the socket closes, then returns.
+// The spawner's side: what every start needs and no request brings.
+struct SpawnBasis {
+  Fd file_rules;
+  rlimit open_files;
+};
+Result<SpawnBasis> make_spawn_basis();
+// Serves one request; false when the socket is closed.
+Result<bool> serve_spawn(int socket, const SpawnBasis& basis);
+// Serves until the socket closes, then returns.
 Result<void> serve_spawns(int socket);
 
 }  // namespace atl::agent

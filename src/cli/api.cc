@@ -4,9 +4,9 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <openssl/evp.h>
 
 #include "base/utf8.h"
+#include "cli/base64.h"
 
 namespace atl::cli {
 namespace {
@@ -53,22 +53,6 @@ Result<json::object> parse_object(std::string_view body) {
   if (error || !value.is_object())
     return Error(Code::kCorrupt, "the server's answer is not a JSON object");
   return std::move(value.as_object());
-}
-
-Result<std::string> decode_base64(std::string_view text) {
-  Error malformed(Code::kCorrupt, "the server's answer has malformed base64");
-  if (text.size() % 4 != 0 || text.size() > http::kMaxResponseBytes) return malformed;
-  if (text.substr(0, text.size() - std::min<size_t>(2, text.size())).find('=') != text.npos)
-    return malformed;
-  std::string bytes(text.size() / 4 * 3, '\0');
-  int length = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                               reinterpret_cast<const unsigned char*>(text.data()),
-                               static_cast<int>(text.size()));
-  if (length < 0) return malformed;
-  // EVP_DecodeBlock() counts the padding as zero bytes.
-  size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
-  bytes.resize(static_cast<size_t>(length) - padding);
-  return bytes;
 }
 
 // Ids come from the user: nothing but an id may stand in a path.
@@ -181,6 +165,11 @@ Result<json::object> Api::create_sandbox(const SandboxOptions& options) {
 Result<json::object> Api::show_sandbox(const std::string& id) {
   ATOLL_TRY(std::string target, sandbox_target(id));
   return call({http::Method::kGet, target, {}, kCallTime});
+}
+
+Result<json::object> Api::show_receipt(const std::string& id) {
+  ATOLL_TRY(std::string target, sandbox_target(id));
+  return call({http::Method::kGet, target + "/receipt", {}, kCallTime});
 }
 
 Result<json::array> Api::list_sandboxes() {

@@ -23,6 +23,7 @@ class Api {
 
   Result<boost::json::object> create_sandbox(const SandboxOptions& options);
   Result<boost::json::object> show_sandbox(const std::string& id);
+  Result<boost::json::object> show_receipt(const std::string& id);
   // Every page of the list.
   Result<boost::json::array> list_sandboxes();
   Result<void> remove_sandbox(const std::string& id);

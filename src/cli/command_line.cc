@@ -36,6 +36,7 @@ struct Raw {
   std::string id;
   std::vector<std::string> ids;
   std::vector<std::string> command;
+  std::string public_key;
 };
 
 void add_global_options(CLI::App& app, Raw& raw) {
@@ -135,6 +136,18 @@ void add_sandbox_commands(CLI::App& app, Raw& raw) {
   add_output_options(*exec, raw);
 }
 
+void add_receipt_commands(CLI::App& app, Raw& raw) {
+  CLI::App* receipt = add_command(app, "receipt", "What was enforced")->require_subcommand(1);
+  add_command(*receipt, "show", "Show the receipt of a sandbox; --json has the signature")
+      ->add_option("id", raw.id, "The sandbox")
+      ->required();
+  CLI::App* verify = add_command(*receipt, "verify", "Check who signed a receipt");
+  verify->add_option("file", raw.file, "What `receipt show --json` printed; - is standard input")
+      ->capture_default_str();
+  verify->add_option("--public-key", raw.public_key, "The signer's key (default: this host's)")
+      ->type_name("FILE|KEY");
+}
+
 Result<Command> make_up(const Raw& raw) {
   UpCommand up;
   if (raw.detach) up.mode = UpCommand::Mode::kDetached;
@@ -225,6 +238,11 @@ Result<Command> make_exec(const Raw& raw) {
   return Command(std::move(command));
 }
 
+Result<Command> make_receipt(const Raw& raw, const CLI::App& chosen) {
+  if (chosen.get_name() == "show") return Command(ShowReceiptCommand{raw.id});
+  return Command(VerifyReceiptCommand{raw.file, raw.public_key});
+}
+
 Result<Command> make_command(const CLI::App& app, const Raw& raw) {
   const CLI::App* chosen = app.get_subcommands().front();
   const std::string& name = chosen->get_name();
@@ -240,6 +258,7 @@ Result<Command> make_command(const CLI::App& app, const Raw& raw) {
   if (name == "show") return Command(ShowCommand{raw.id});
   if (name == "rm") return Command(RemoveCommand{raw.ids});
   if (name == "version") return Command(VersionCommand{});
+  if (name == "receipt") return make_receipt(raw, *chosen->get_subcommands().front());
   ATOLL_CHECK(name == "template");
   if (chosen->get_subcommands().front()->get_name() == "ls") return Command(ListTemplatesCommand{});
   return Command(AddTemplateCommand{raw.directory});
@@ -273,6 +292,7 @@ Result<CommandLine> parse_command_line(std::vector<std::string> arguments) {
   app.require_subcommand(1);
   add_global_options(app, raw);
   add_sandbox_commands(app, raw);
+  add_receipt_commands(app, raw);
   add_host_commands(app, raw);
 
   accept_spoken_forms(arguments);

@@ -65,15 +65,22 @@ struct ExecCommand {
   std::optional<std::string> on_output_limit;  // "cut" | "kill"
   ShowOutput show;
 };
+struct ShowReceiptCommand {
+  std::string id;
+};
+struct VerifyReceiptCommand {
+  std::string file;        // "-" is standard input
+  std::string public_key;  // a file or the key itself; empty: this host's
+};
 struct VersionCommand {};
 struct HelpCommand {
   std::string text;
 };
 
-using Command =
-    std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, DoctorCommand, ShowKeyCommand,
-                 AddTemplateCommand, ListTemplatesCommand, RunCommand, CreateCommand, ListCommand,
-                 ShowCommand, RemoveCommand, ExecCommand, VersionCommand>;
+using Command = std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, DoctorCommand,
+                             ShowKeyCommand, AddTemplateCommand, ListTemplatesCommand, RunCommand,
+                             CreateCommand, ListCommand, ShowCommand, RemoveCommand, ExecCommand,
+                             ShowReceiptCommand, VerifyReceiptCommand, VersionCommand>;
 
 struct CommandLine {
   Places places;

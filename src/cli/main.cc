@@ -7,6 +7,7 @@
 #include "cli/exec_commands.h"
 #include "cli/exit_code.h"
 #include "cli/host_commands.h"
+#include "cli/receipt_commands.h"
 #include "cli/sandbox_commands.h"
 #include "cli/template_commands.h"
 #include "cli/terminal.h"
@@ -39,6 +40,12 @@ struct Runner {
   Result<int> operator()(const CreateCommand& create) const { return run_create(line, create); }
   Result<int> operator()(const ListCommand&) const { return run_list(line); }
   Result<int> operator()(const ShowCommand& show) const { return run_show(line, show); }
+  Result<int> operator()(const ShowReceiptCommand& show) const {
+    return run_show_receipt(line, show);
+  }
+  Result<int> operator()(const VerifyReceiptCommand& verify) const {
+    return run_verify_receipt(line, verify);
+  }
   Result<int> operator()(const RemoveCommand& remove) const { return run_remove(line, remove); }
 };
 

@@ -17,6 +17,7 @@ struct Places {
   std::string logs() const { return state + "/logs"; }
   std::string images() const { return state + "/images"; }
   std::string templates() const { return state + "/templates"; }
+  std::string receipt_public_key() const { return state + "/receipt.pub"; }
   // Owned by the user that atolld runs as: nothing in them may be trusted or followed by root.
   std::string daemon_state() const { return state + "/daemon"; }
   std::string local_key() const { return daemon_state() + "/local.key"; }

@@ -14,6 +14,7 @@
 
 #include "api/health.h"
 #include "api/v1/execs.h"
+#include "api/v1/receipt.h"
 #include "api/v1/sandboxes.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -118,6 +119,7 @@ Result<void> run_daemon(const Options& options) {
   api::add_health_routes(router);
   api::v1::add_sandbox_routes(router, sandboxes);
   api::v1::add_exec_routes(router, sandboxes);
+  api::v1::add_receipt_route(router, sandboxes);
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,

@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -43,6 +44,8 @@ class Driver {
   virtual Task<Result<void>> remove(SandboxId id) = 0;
   // Every isolate that exists, also those of an earlier life of this process.
   virtual Task<Result<std::vector<SandboxId>>> list() = 0;
+  // What is enforced for an isolate, as signed JSON text. kNotFound when it does not exist.
+  virtual Task<Result<std::string>> receipt(SandboxId id) = 0;
   // A fresh agent stream. kNotFound when the agent is gone for good.
   virtual Task<Result<AgentSocket>> connect_agent(SandboxId id) = 0;
 };

@@ -232,6 +232,11 @@ Task<Result<std::vector<SandboxId>>> FakeDriver::list() {
   co_return ids;
 }
 
+Task<Result<std::string>> FakeDriver::receipt(SandboxId id) {
+  if (!agents_.contains(id)) co_return Error(Code::kNotFound, "there is no such isolate");
+  co_return "{\"receipt\":{\"sandbox\":\"" + id.string() + "\",\"driver\":\"fake\"}}\n";
+}
+
 Task<Result<AgentSocket>> FakeDriver::connect_agent(SandboxId id) {
   auto found = agents_.find(id);
   if (found == agents_.end() || found->second->dead)

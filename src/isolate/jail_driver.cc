@@ -97,6 +97,14 @@ Task<Result<std::vector<SandboxId>>> JailDriver::list() {
   }
 }
 
+Task<Result<std::string>> JailDriver::receipt(SandboxId id) {
+  warden::Request request = make_request(warden::Operation::kReceipt);
+  set_id(request, id);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  ATOLL_CO_TRY_VOID(to_result(answer.reply, "receipt"));
+  co_return std::move(answer.receipt);
+}
+
 Task<Result<AgentSocket>> JailDriver::connect_agent(SandboxId id) {
   ATOLL_CO_TRY(Fd directory, open_file(run_directory_ + "/agents", O_PATH | O_DIRECTORY));
   auto fd = linux::connect_at(directory.get(), id.string(), SOCK_STREAM | SOCK_NONBLOCK);

@@ -99,7 +99,7 @@ Task<void> WardenClient::read_replies(std::shared_ptr<Link> link) {
       link->fail_all(Error(Code::kCorrupt, parsed.error().message()));
       break;
     }
-    Answer answer{parsed->reply, {}};
+    Answer answer{parsed->reply, {}, std::string(parsed->receipt.begin(), parsed->receipt.end())};
     for (size_t i = 0; i < parsed->reply.id_count; ++i) {
       auto text = parsed->ids.subspan(i * SandboxId::kLength, SandboxId::kLength);
       auto id = SandboxId::parse({reinterpret_cast<const char*>(text.data()), text.size()});

@@ -27,6 +27,7 @@ class WardenClient {
   struct Answer {
     warden::Reply reply;
     std::vector<SandboxId> ids;
+    std::string receipt;
   };
 
   // `run_directory` holds warden.sock.

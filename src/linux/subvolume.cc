@@ -1,5 +1,6 @@
 #include "linux/subvolume.h"
 
+#include <endian.h>
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/btrfs_tree.h>
@@ -61,6 +62,27 @@ Result<void> create_subvolume(int directory, const std::string& name, uint64_t l
     return Error::system("create subvolume " + name);
   ATOLL_TRY(Fd subvolume, open_at(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   return set_limit(subvolume.get(), limit_bytes);
+}
+
+Result<uint64_t> read_subvolume_limit(int subvolume) {
+  ATOLL_TRY(uint64_t id, subvolume_id(subvolume));
+  btrfs_ioctl_search_args search = {};
+  search.key.tree_id = BTRFS_QUOTA_TREE_OBJECTID;
+  search.key.min_type = search.key.max_type = BTRFS_QGROUP_LIMIT_KEY;
+  search.key.min_offset = search.key.max_offset = id;
+  search.key.max_transid = ~0ull;
+  search.key.nr_items = 1;
+  if (ioctl(subvolume, BTRFS_IOC_TREE_SEARCH, &search) != 0)
+    return Error::system("search the quotas");
+  btrfs_ioctl_search_header header;
+  btrfs_qgroup_limit_item item;
+  static_assert(sizeof header + sizeof item <= sizeof search.buf);
+  std::memcpy(&header, search.buf, sizeof header);
+  std::memcpy(&item, search.buf + sizeof header, sizeof item);
+  bool limited = search.key.nr_items == 1 && header.len >= sizeof item &&
+                 (le64toh(item.flags) & BTRFS_QGROUP_LIMIT_MAX_RFER) != 0;
+  if (!limited) return Error::from_errno("the subvolume has no limit", ENODATA);
+  return le64toh(item.max_rfer);
 }
 
 Result<void> remove_subvolume(int directory, const std::string& name) {

@@ -51,6 +51,26 @@ void take_control(msghdr& header, ByteMessage& message) {
   }
 }
 
+Result<void> wait_readable(int socket, int timeout_ms) {
+  pollfd waiting = {.fd = socket, .events = POLLIN, .revents = 0};
+  int ready = poll(&waiting, 1, timeout_ms);
+  if (ready < 0) return Error::system("poll");
+  if (ready == 0) return Error(Code::kTimeout, "no message in time", ETIMEDOUT);
+  return {};
+}
+
+// 0: the other end is gone.
+Result<size_t> receive_into(int socket, iovec& data, Control& control, msghdr& header) {
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control.bytes;
+  header.msg_controllen = sizeof control.bytes;
+  ssize_t count = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+  if (count < 0 && errno == ECONNRESET) count = 0;
+  if (count < 0) return Error::system("recvmsg");
+  return static_cast<size_t>(count);
+}
+
 }  // namespace
 
 Result<Fd> listen_at(int directory, const std::string& name, int type, int backlog) {
@@ -111,25 +131,30 @@ Result<void> send_byte(int socket, char byte, std::span<const int> fds) {
 }
 
 Result<std::optional<ByteMessage>> receive_byte(int socket, int timeout_ms) {
-  pollfd waiting = {.fd = socket, .events = POLLIN, .revents = 0};
-  int ready = poll(&waiting, 1, timeout_ms);
-  if (ready < 0) return Error::system("poll");
-  if (ready == 0) return Error(Code::kTimeout, "no message in time", ETIMEDOUT);
+  ATOLL_TRY_VOID(wait_readable(socket, timeout_ms));
   ByteMessage message = {};
   iovec data = {.iov_base = &message.byte, .iov_len = 1};
   Control control = {};
   msghdr header = {};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
-  header.msg_control = control.bytes;
-  header.msg_controllen = sizeof control.bytes;
-  ssize_t count = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-  if (count < 0 && errno == ECONNRESET) count = 0;
-  if (count < 0) return Error::system("recvmsg");
+  ATOLL_TRY(size_t count, receive_into(socket, data, control, header));
   take_control(header, message);
   if (count == 0) return std::optional<ByteMessage>();
   if (header.msg_flags & MSG_CTRUNC) return Error::from_errno("recvmsg: descriptors", EMFILE);
   return std::optional(std::move(message));
+}
+
+Result<TextMessage> receive_text(int socket, size_t limit, int timeout_ms) {
+  ATOLL_TRY_VOID(wait_readable(socket, timeout_ms));
+  std::string text(limit, '\0');
+  iovec data = {.iov_base = text.data(), .iov_len = text.size()};
+  Control control = {};
+  msghdr header = {};
+  ATOLL_TRY(size_t count, receive_into(socket, data, control, header));
+  ByteMessage envelope = {};  // closes whatever was sent along
+  take_control(header, envelope);
+  if (header.msg_flags & MSG_TRUNC) return Error::from_errno("recvmsg: too long", EMSGSIZE);
+  text.resize(count);
+  return TextMessage{std::move(text), envelope.sender};
 }
 
 }  // namespace atl::linux

@@ -44,4 +44,12 @@ struct ByteMessage {
 // Nothing when the other side is closed. A timeout of -1 waits for ever.
 Result<std::optional<ByteMessage>> receive_byte(int socket, int timeout_ms);
 
+struct TextMessage {
+  std::string text;
+  std::optional<pid_t> sender;  // if SO_PASSCRED is set on the receiving socket
+};
+// One message of at most `limit` bytes; a longer one is an error, the end of the stream an empty
+// text.
+Result<TextMessage> receive_text(int socket, size_t limit, int timeout_ms);
+
 }  // namespace atl::linux

@@ -7,6 +7,7 @@
 #include "warden/inventory.h"
 #include "warden/launch.h"
 #include "warden/layer_pool.h"
+#include "warden/receipt.h"
 #include "warden/removal.h"
 
 namespace atl::warden {
@@ -55,6 +56,15 @@ void list(const Host& host, const Request& request, Reply& reply, std::string& i
   }
 }
 
+void receipt(const Host& host, const Request& request, Reply& reply, std::string& text) {
+  auto id = id_of(request);
+  ATOLL_CHECK(id.has_value());
+  auto signed_text = sign_receipt(host, *id);
+  if (!signed_text) return fail(reply, Step::kReceipt, signed_text.error());
+  text = std::move(*signed_text);
+  reply.receipt_bytes = static_cast<uint32_t>(text.size());
+}
+
 }  // namespace
 
 Reply make_reply(const Request& request, Status status) {
@@ -74,7 +84,7 @@ std::string encode_reply(const Reply& reply) {
 std::string serve_request(const Host& host, const Request& request) {
   auto begin = std::chrono::steady_clock::now();
   Reply reply = make_reply(request, Status::kOk);
-  std::string ids;
+  std::string more;
   switch (request.operation) {
     case Operation::kProbe:
       probe(host, reply);
@@ -86,13 +96,16 @@ std::string serve_request(const Host& host, const Request& request) {
       remove(host, request, reply);
       break;
     case Operation::kList:
-      list(host, request, reply, ids);
+      list(host, request, reply, more);
+      break;
+    case Operation::kReceipt:
+      receipt(host, request, reply, more);
       break;
   }
   auto spent = std::chrono::steady_clock::now() - begin;
   reply.elapsed_us =
       static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(spent).count());
-  return encode_reply(reply) + ids;
+  return encode_reply(reply) + more;
 }
 
 }  // namespace atl::warden

@@ -3,7 +3,7 @@
 //
 //   S/images/<digest>.erofs   S/pool.btrfs
 //   R/warden.lock  R/warden.sock  R/isolates/<id>/  R/agents/<id>  R/images/<digest>/  R/pool/
-//   R/devices/  R/masks/
+//   R/devices/  R/masks/  S/receipt.key  S/receipt.pub
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +21,8 @@ namespace atl::warden {
 struct Host {
   std::string state_dir;
   std::string run_dir;
-  std::string tag;  // tells the groups of several Atolls on one host apart
+  std::string tag;     // tells the groups of several Atolls on one host apart
+  std::string notary;  // path of the program
   uid_t client_uid = 0;
   linux::CgroupTree cgroups;
 

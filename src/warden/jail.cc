@@ -16,7 +16,7 @@
 
 #include <algorithm>
 
-#include "agent/protocol.h"
+#include "agent/birth_record.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
 #include "linux/mounts.h"
@@ -310,14 +310,20 @@ Result<void> Jail::confine() {
 
 Result<void> Jail::execute_agent() {
   int spawner = spawner_.get();
-  for (int* fd : {&plan_.sync, &plan_.agent_binary, &plan_.listener, &plan_.cgroup, &plan_.birth})
+  for (int* fd : {&plan_.sync, &plan_.agent_binary, &plan_.listener, &plan_.cgroup, &plan_.birth,
+                  &plan_.probe})
     ATOLL_TRY_VOID(move_out_of_the_way(*fd));
   if (spawner >= 0) ATOLL_TRY_VOID(move_out_of_the_way(spawner));
+  // What is not placed below must not be there: the helper's own descriptors have these numbers
+  // too.
+  if (close_range(STDERR_FILENO + 1, agent::kLastBirthFd, 0) != 0)
+    return Error::system("close_range");
   ATOLL_TRY_VOID(put_at(plan_.listener, agent::kListenerFd));
   ATOLL_TRY_VOID(put_at(plan_.cgroup, agent::kCgroupFd));
   ATOLL_TRY_VOID(put_at(plan_.birth, agent::kBirthFd));
   if (spawner >= 0) ATOLL_TRY_VOID(put_at(spawner, agent::kSpawnerFd));
-  ATOLL_TRY_VOID(finish_fds(spawner >= 0 ? agent::kSpawnerFd + 1 : agent::kSpawnerFd));
+  ATOLL_TRY_VOID(put_at(plan_.probe, agent::kProbeFd));
+  ATOLL_TRY_VOID(finish_fds(agent::kLastBirthFd + 1));
   return execute(plan_.agent_binary, "atoll-agent", nullptr);
 }
 

@@ -32,6 +32,7 @@ struct JailPlan {
   int listener = -1;
   int cgroup = -1;
   int birth = -1;
+  int probe = -1;
   Progress* progress = nullptr;
   Step fail_at = Step::kNone;  // tests only: fail when this step is reached
 };

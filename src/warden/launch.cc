@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/protocol.h"
+#include "agent/birth_record.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "linux/clone.h"
@@ -22,6 +22,7 @@
 #include "warden/agent_binary.h"
 #include "warden/images.h"
 #include "warden/layer_pool.h"
+#include "warden/receipt.h"
 #include "warden/removal.h"
 #include "warden/uid_ranges.h"
 
@@ -70,6 +71,7 @@ const Launch::LaunchStep Launch::kSteps[] = {
     {Step::kListener, &Launch::make_listener}, {Step::kClone, &Launch::clone_jail},
     {Step::kUidMap, &Launch::map_ids},         {Step::kIdmap, &Launch::send_trees},
     {Step::kSpawner, &Launch::place_spawner},  {Step::kAgent, &Launch::await_agent},
+    {Step::kReceipt, &Launch::make_receipt},
 };
 
 Launch::Launch(const Host& host, const Request& request, Fault fault)
@@ -169,6 +171,7 @@ Result<Fd> Launch::make_birth_record() const {
   agent::BirthRecord birth = {};
   birth.version = agent::kProtocolVersion;
   birth.has_spawner = spawner() == Spawner::kNeeded;
+  birth.has_probe = 1;
   static_assert(sizeof birth.nonce == sizeof request_.nonce);
   birth.nonce = request_.nonce;
   char bytes[sizeof birth];
@@ -179,9 +182,12 @@ Result<Fd> Launch::make_birth_record() const {
 Result<void> Launch::clone_jail() {
   ATOLL_TRY(Fd birth, make_birth_record());
   ATOLL_TRY(auto pair, linux::make_socket_pair(SOCK_SEQPACKET));
-  int on = 1;
-  if (setsockopt(pair.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
-    return Error::system("SO_PASSCRED");
+  ATOLL_TRY(auto probe, linux::make_socket_pair(SOCK_SEQPACKET));
+  for (int socket : {pair.ours.get(), probe.ours.get()}) {
+    int on = 1;
+    if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
+      return Error::system("SO_PASSCRED");
+  }
   JailPlan plan = {.spawner = spawner(),
                    .host_name = "atoll-" + std::string(id_.view().substr(0, 8)),
                    .pids = request_.pids,
@@ -191,6 +197,7 @@ Result<void> Launch::clone_jail() {
                    .listener = listener_.get(),
                    .cgroup = groups_.run.get(),
                    .birth = birth.get(),
+                   .probe = probe.theirs.get(),
                    .progress = progress_->get(),
                    .fail_at = fault_.step};
   // With our descriptors, so that the jail's pidfd is ours.
@@ -203,6 +210,7 @@ Result<void> Launch::clone_jail() {
   jail_pid_ = (*progress_)->jail_pid;
   jail_ = Fd((*progress_)->jail_pidfd);
   sync_ = std::move(pair.ours);
+  probe_ = std::move(probe.ours);
   listener_.reset();
   return {};
 }
@@ -261,6 +269,14 @@ Result<void> Launch::await_agent() {
                              ECHILD);
   if (spawner_ && has_ended(spawner_.get())) return Error::from_errno("the spawner died", ECHILD);
   return {};
+}
+
+Result<void> Launch::make_receipt() {
+  return write_receipt(host_, {.id = id_,
+                               .request = request_,
+                               .first_uid = first_uid_,
+                               .record = record_->directory.get(),
+                               .probe = probe_.get()});
 }
 
 }  // namespace atl::warden

@@ -57,6 +57,7 @@ class Launch {
   Result<void> send_trees();
   Result<void> place_spawner();
   Result<void> await_agent();
+  Result<void> make_receipt();
 
   LaunchOutcome run_steps();
   LaunchOutcome failed(Step step, const Error& error) const;
@@ -73,7 +74,7 @@ class Launch {
   std::optional<RecordLock> record_;
   uid_t first_uid_ = 0;
   IsolateGroups groups_;
-  Fd listener_, sync_;
+  Fd listener_, sync_, probe_;
   Fd jail_, spawner_;  // pidfds
   pid_t jail_pid_ = 0;
 };

@@ -55,9 +55,10 @@ Result<void> check_no_launch_fields(const Request& request) {
 
 std::string_view step_name(Step step) {
   static constexpr std::string_view kNames[] = {
-      "none",  "record",  "uid_range", "pool",         "layer",      "image", "cgroup",  "listener",
-      "clone", "uid_map", "idmap",     "spawner",      "namespaces", "root",  "devices", "proc",
-      "masks", "pivot",   "network",   "capabilities", "agent",      "helper"};
+      "none",       "record",       "uid_range", "pool",    "layer", "image",
+      "cgroup",     "listener",     "clone",     "uid_map", "idmap", "spawner",
+      "namespaces", "root",         "devices",   "proc",    "masks", "pivot",
+      "network",    "capabilities", "agent",     "receipt", "helper"};
   static_assert(std::size(kNames) == kLastStep + 1);
   auto index = static_cast<uint16_t>(step);
   return index <= kLastStep ? kNames[index] : "unknown";
@@ -85,6 +86,7 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
       ATOLL_TRY_VOID(check_launch_fields(request));
       return request;
     case Operation::kRemove:
+    case Operation::kReceipt:
       if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
       break;
     case Operation::kList:
@@ -106,21 +108,27 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
   Reply& reply = parsed.reply;
   if (message.size() < sizeof reply) return invalid("reply is too short");
   std::memcpy(&reply, message.data(), sizeof reply);
-  parsed.ids = message.subspan(sizeof reply);
   if (reply.magic != kMagic) return invalid("reply has the wrong magic");
   if (reply.version != kVersion) return invalid("reply has another version");
-  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 4))
+  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 5))
     return invalid("unknown operation");
   if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kRefused))
     return invalid("unknown status");
   if (static_cast<uint16_t>(reply.step) > kLastStep) return invalid("unknown step");
   bool refused = reply.status == Status::kRefused;
-  if (static_cast<uint16_t>(reply.refusal) > kLastRefusal || !is_zero(reply.reserved) ||
+  if (static_cast<uint16_t>(reply.refusal) > kLastRefusal || reply.reserved != 0 ||
       refused != (reply.refusal != Refusal::kNone))
     return invalid("bad refusal");
   if (reply.id_count > kMaxListedIds) return invalid("too many ids");
-  if (parsed.ids.size() != reply.id_count * sizeof(IdText)) return invalid("ids do not fit");
   if (reply.id_count > 0 && reply.operation != Operation::kList) return invalid("unasked ids");
+  if (reply.receipt_bytes > 0 && reply.operation != Operation::kReceipt)
+    return invalid("unasked receipt");
+  size_t id_bytes = reply.id_count * sizeof(IdText);
+  if (reply.receipt_bytes > kMaxReceiptBytes ||
+      message.size() != sizeof reply + id_bytes + reply.receipt_bytes)
+    return invalid("what follows the reply has the wrong size");
+  parsed.ids = message.subspan(sizeof reply, id_bytes);
+  parsed.receipt = message.subspan(sizeof reply + id_bytes);
   for (size_t i = 0; i < reply.id_count; ++i) {
     IdText text;
     std::memcpy(&text, parsed.ids.data() + i * sizeof text, sizeof text);

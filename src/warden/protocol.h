@@ -53,10 +53,11 @@ enum class Extra : uint32_t {
 inline constexpr uint32_t kAllExtras = 0x7;
 
 enum class Operation : uint16_t {
-  kProbe = 1,   // is everything here that a jail needs?
-  kLaunch = 2,  // build an isolate
-  kRemove = 3,  // end an isolate and free all it held; removing nothing is a success
-  kList = 4,    // ids of the isolates that exist, after a given id, in order
+  kProbe = 1,    // is everything here that a jail needs?
+  kLaunch = 2,   // build an isolate
+  kRemove = 3,   // end an isolate and free all it held; removing nothing is a success
+  kList = 4,     // ids of the isolates that exist, after a given id, in order
+  kReceipt = 5,  // the signed receipt of an isolate
 };
 
 struct Request {
@@ -64,7 +65,7 @@ struct Request {
   uint16_t version;
   Operation operation;
   uint64_t request_id;  // repeated in the reply
-  // kLaunch, kRemove: the id. kList: the id after which to go on, or all zero.
+  // kLaunch, kRemove, kReceipt: the id. kList: the id after which to go on, or all zero.
   std::array<char, SandboxId::kLength> sandbox_id;
   // kLaunch only; zero otherwise.
   uint32_t cpu_millis;
@@ -130,6 +131,7 @@ enum class Step : uint16_t {
   kNetwork,
   kCapabilities,
   kAgent,
+  kReceipt,
   kHelper,  // the helper process itself died
 };
 inline constexpr uint16_t kLastStep = static_cast<uint16_t>(Step::kHelper);
@@ -147,19 +149,23 @@ struct Reply {
   uint32_t elapsed_us;
   uint32_t id_count;  // kList: how many ids follow this struct, at most kMaxListedIds
   Refusal refusal;    // kRefused only
-  uint16_t reserved[3];
+  uint16_t reserved;
+  uint32_t receipt_bytes;  // kReceipt: how many bytes of text follow this struct
 };
 static_assert(std::is_trivially_copyable_v<Reply> && sizeof(Reply) == 40);
 
 using IdText = std::array<char, SandboxId::kLength>;
-inline constexpr size_t kMaxReplyBytes = sizeof(Reply) + kMaxListedIds * sizeof(IdText);
+inline constexpr size_t kMaxReceiptBytes = 48 * 1024;
+inline constexpr size_t kMaxReplyBytes = sizeof(Reply) + kMaxReceiptBytes;
+static_assert(kMaxListedIds * sizeof(IdText) <= kMaxReceiptBytes);
 
 // Copies the message once, then checks every field, also that unused ones are zero.
 Result<Request> parse_request(std::span<const unsigned char> message);
 
 struct ParsedReply {
   Reply reply;
-  std::span<const unsigned char> ids;  // id_count times IdText, inside the message
+  std::span<const unsigned char> ids;      // id_count times IdText, inside the message
+  std::span<const unsigned char> receipt;  // receipt_bytes, inside the message
 };
 Result<ParsedReply> parse_reply(std::span<const unsigned char> message);
 

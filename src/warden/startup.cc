@@ -15,6 +15,7 @@
 #include "warden/isolate_groups.h"
 #include "warden/layer_pool.h"
 #include "warden/masks.h"
+#include "warden/notary.h"
 #include "warden/removal.h"
 
 namespace atl::warden {
@@ -48,6 +49,8 @@ Result<Fd> take_lock(const Host& host) {
 
 Result<void> prepare(Host& host, const Options& options) {
   ATOLL_TRY(host.agent_binary, load_agent_binary(options.agent));
+  host.notary = options.notary;
+  ATOLL_TRY_VOID(prepare_notary(host));
   ATOLL_TRY_VOID(mount_pool(host, options.pool_bytes));
   ATOLL_TRY_VOID(mount_devices(host));
   ATOLL_TRY_VOID(mount_masks(host));

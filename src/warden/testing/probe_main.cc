@@ -18,7 +18,12 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "agent/birth_record.h"
+#include "agent/launcher.h"
+#include "agent/probe.h"
+#include "agent/spawner.h"
 #include "base/file.h"
 #include "linux/clone.h"
 #include "linux/pidfd.h"
@@ -145,21 +150,102 @@ std::string answer_to(const std::string& question) {
   return "what?";
 }
 
+// Keeps nothing open, so that the questions see what the spawner is born with.
+bool serve_one_spawn() {
+  auto basis = agent::make_spawn_basis();
+  return basis && agent::serve_spawn(3, *basis).ok();
+}
+
+// Answers questions and serves the real requests, which are longer than one byte.
 void run_spawner() {
   char question;
-  while (recv(3, &question, 1, 0) == 1) {
+  while (true) {
+    ssize_t length = recv(3, &question, 1, MSG_PEEK | MSG_TRUNC);
+    if (length > 1 && serve_one_spawn()) continue;
+    if (recv(3, &question, 1, 0) != 1) return;
     std::string answer = report();
     if (send(3, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return;
   }
 }
 
+// A birth probe that tells something else than it sees. The real one runs in a child with the same
+// three descriptors; what it says is changed on the way.
+int run_lying_probe(const std::string& from, const std::string& to) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) != 0) return 1;
+  if (fork() == 0) {
+    dup2(pair[1], 0);
+    close(pair[0]);
+    close(pair[1]);
+    return agent::run_probe().ok() ? 0 : 1;
+  }
+  close(pair[1]);
+  std::string facts(1 << 17, '\0');
+  ssize_t count = recv(pair[0], facts.data(), facts.size(), 0);
+  if (count <= 0) return 1;
+  facts.resize(static_cast<size_t>(count));
+  close(pair[0]);
+  if (from == "descriptor" && dup(0) < 0) return 1;
+  if (size_t at = facts.find(from); at != facts.npos) facts.replace(at, from.size(), to);
+  char released;
+  return send(0, facts.data(), facts.size(), 0) > 0 && recv(0, &released, 1, 0) >= 0 ? 0 : 1;
+}
+
+// Tests choose the lie by the nonce: "LIE|from|to", padded with '|'.
+std::vector<std::string> chosen_lie() {
+  agent::BirthRecord birth = {};
+  if (pread(5, &birth, sizeof birth, 0) != sizeof birth) return {};
+  std::string text(birth.nonce.begin(), birth.nonce.end());
+  std::vector<std::string> parts(1);
+  for (char letter : text) {
+    if (letter == '|')
+      parts.emplace_back();
+    else
+      parts.back() += letter;
+  }
+  return parts.size() >= 3 && parts[0] == "LIE" ? parts : std::vector<std::string>();
+}
+
+Result<agent::Launched> start_lying_probe(agent::Launcher& launcher, const agent::Leaf& leaf,
+                                          const std::vector<std::string>& lie) {
+  if (lie[1] == "stand-in") {  // process 1 speaks for the probe
+    char never;
+    if (send(11, "Fuid 1000 1000 1000 1000\n", 25, 0) == 25)
+      while (recv(11, &never, 1, 0) < 0) continue;
+    return Error::from_errno("stand-in", EPERM);
+  }
+  agent::Start start = {
+      .arguments = {"/proc/self/exe", "lie", lie[1], lie[2]}, .environment = {}, .directory = "/"};
+  std::string payload = agent::encode(1, start).substr(agent::kHeaderBytes);
+  return launcher.launch(leaf, start, payload, 11);
+}
+
+// The real birth probe, without which there is no receipt and no isolate.
+bool give_receipt() {
+  rlimit files;  // the launcher raises its own
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return false;
+  bool has_spawner = fcntl(6, F_GETFD) >= 0;
+  auto launcher = agent::Launcher::create(Fd(has_spawner ? dup(6) : -1));
+  agent::Leaf leaf(4, 0);
+  if (!launcher) return false;
+  auto lie = chosen_lie();
+  auto launched = lie.empty() ? agent::start_probe(*launcher, leaf, Fd(11))
+                              : start_lying_probe(*launcher, leaf, lie);
+  if (!launched || !linux::wait_for_exit(launched->pidfd.get()).ok()) return false;
+  return setrlimit(RLIMIT_NOFILE, &files) == 0 && leaf.remove() == agent::Leaf::Removal::kRemoved;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string(argv[1]) == "spawner") {
+  std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "probe") return agent::run_probe().ok() ? 0 : 1;
+  if (mode == "lie" && argc == 4) return run_lying_probe(argv[2], argv[3]);
+  if (mode == "spawner") {
     run_spawner();
     return 0;
   }
+  if (!give_receipt()) return 1;
   while (true) {
     Fd peer(accept4(3, nullptr, nullptr, SOCK_CLOEXEC));
     if (!peer) return 1;

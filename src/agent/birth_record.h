@@ -1,0 +1,43 @@
+// What the warden hands to process 1: descriptors under fixed numbers and one record. Both programs
+// are built together; the version guards against a half-finished upgrade.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "agent/protocol.h"
+
+namespace atl::agent {
+
+// File descriptors that the agent is born with.
+inline constexpr int kListenerFd = 3;  // listening AF_UNIX stream socket
+inline constexpr int kCgroupFd = 4;    // directory <id>/run of the v2 tree
+inline constexpr int kBirthFd = 5;     // a memfd with one BirthRecord
+inline constexpr int kSpawnerFd = 6;   // SEQPACKET socket to the spawner, if BirthRecord says so
+// Files of the groups that carry the sandbox's limits, open for reading, whichever version they are
+// of: "oom_kill <n>" is a line of the first, "max <n>" of the second, the third is one number.
+inline constexpr int kMemoryEventsFd = 7;
+inline constexpr int kPidsEventsFd = 8;
+inline constexpr int kMemoryPeakFd = 9;
+inline constexpr int kOomNoticeFd = 10;  // v1: an eventfd; v2: memory.events again (POLLPRI)
+inline constexpr int kProbeFd = 11;  // SEQPACKET socket for the birth probe, if BirthRecord says so
+inline constexpr int kLastBirthFd = kProbeFd;
+
+// First byte of the one message on it: the facts follow, or why there are none.
+inline constexpr char kProbeFacts = 'F';
+inline constexpr char kProbeFailed = 'E';
+
+// Whom an out-of-memory kill ends: the rest of the exec that was hit, or all that runs.
+enum class OnOom : uint8_t { kEndExec = 0, kEndSandbox = 1 };
+
+struct BirthRecord {
+  uint16_t version;
+  uint8_t has_spawner;  // 1 where limits are in v1 groups: only the spawner's children are in them
+  OnOom on_oom;
+  uint8_t has_probe;  // 1 unless a test gives birth
+  uint8_t reserved[3];
+  std::array<unsigned char, kNonceBytes> nonce;
+};
+static_assert(sizeof(BirthRecord) == 24);
+
+}  // namespace atl::agent

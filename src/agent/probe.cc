@@ -1,0 +1,94 @@
+#include "agent/probe.h"
+
+#include <linux/landlock.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/birth_record.h"
+#include "agent/exec_filter.h"
+#include "agent/launcher.h"
+#include "linux/file_rules.h"
+#include "linux/process_facts.h"
+
+namespace atl::agent {
+namespace {
+
+constexpr int kStartTimeoutMs = 10'000;
+constexpr int kMaxLandlockLayers = 16;  // the kernel's
+
+Result<void> send_message(int socket, char kind, std::string_view text) {
+  std::string message = kind + std::string(text);
+  if (send(socket, message.data(), message.size(), MSG_NOSIGNAL) < 0)
+    return Error::system("send to the warden");
+  return {};
+}
+
+bool add_landlock_layer() {
+  landlock_ruleset_attr attributes = {};
+  attributes.handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_BLOCK;
+  Fd rules(static_cast<int>(
+      syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes.handled_access_fs, 0)));
+  return rules.valid() && syscall(SYS_landlock_restrict_self, rules.get(), 0) == 0;
+}
+
+// No file tells how many rulesets a process is under, but there is room for only so many: what can
+// be added says what is there. Not to be undone, so it comes last.
+int count_landlock_layers() {
+  int added = 0;
+  while (added < kMaxLandlockLayers && add_landlock_layer()) ++added;
+  return kMaxLandlockLayers - added;
+}
+
+Result<linux::Facts> facts_inside() {
+  ATOLL_TRY(linux::Facts facts, linux::read_process_facts("/proc/self"));
+  std::span<const sock_filter> filter = exec_filter();
+  facts.push_back({"seccomp.filter", linux::as_blob({reinterpret_cast<const char*>(filter.data()),
+                                                     filter.size_bytes()})});
+  facts.push_back({"kernel", linux::kernel_release()});
+  ATOLL_TRY(int version, linux::landlock_abi());
+  facts.push_back({"landlock.version", std::to_string(version)});
+  facts.push_back({"landlock.layers", std::to_string(version > 0 ? count_landlock_layers() : 0)});
+  return facts;
+}
+
+// Waits for the execve: the pipe closes without a word.
+Result<void> await_execution(int report) {
+  pollfd waiting = {.fd = report, .events = POLLIN, .revents = 0};
+  if (poll(&waiting, 1, kStartTimeoutMs) <= 0) return Error::from_errno("start probe", ETIMEDOUT);
+  StartReport failure = {};
+  ssize_t count = read(report, &failure, sizeof failure);
+  if (count == 0) return {};
+  if (count != sizeof failure) return Error::system("read the probe's report");
+  return Error::from_errno(step_name(failure.step), failure.system_errno);
+}
+
+Result<Launched> launch_probe(Launcher& launcher, const Leaf& leaf, int socket) {
+  // The agent's own program: nothing of the image takes part.
+  Start start = {.arguments = {"/proc/self/exe", "probe"}, .environment = {}, .directory = "/"};
+  std::string payload = encode(leaf.number(), start).substr(kHeaderBytes);
+  ATOLL_TRY(Launched launched, launcher.launch(leaf, start, payload, socket));
+  ATOLL_TRY_VOID(await_execution(launched.report.get()));
+  return launched;
+}
+
+}  // namespace
+
+Result<void> run_probe() {
+  auto facts = facts_inside();
+  if (!facts) return send_message(STDIN_FILENO, kProbeFailed, facts.error().message());
+  ATOLL_TRY_VOID(send_message(STDIN_FILENO, kProbeFacts, linux::encode_facts(*facts)));
+  char release;
+  // Also its end is a release: then the warden has given up.
+  if (recv(STDIN_FILENO, &release, 1, 0) < 0) return Error::system("wait for the warden");
+  return {};
+}
+
+Result<Launched> start_probe(Launcher& launcher, const Leaf& leaf, Fd socket) {
+  auto launched = launch_probe(launcher, leaf, socket.get());
+  if (!launched) (void)send_message(socket.get(), kProbeFailed, launched.error().message());
+  return launched;
+}
+
+}  // namespace atl::agent

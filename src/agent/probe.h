@@ -1,0 +1,26 @@
+// The birth probe: before the sandbox may be used, the agent starts this program ("atoll-agent
+// probe") exactly as it starts an exec: same spawner, same leaf, same user, same steps. It tells
+// the warden what it sees from inside, waits until the warden has looked at it from outside, and
+// ends. Of the two views the warden makes the receipt.
+//
+// Its standard input is a SEQPACKET socket to the warden. One message goes out: kProbeFacts and the
+// facts of linux/process_facts.h, or kProbeFailed and why there is no probe; one byte comes back.
+#pragma once
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace atl::agent {
+
+class Launcher;
+class Leaf;
+struct Launched;
+
+// In the probe: does all of it.
+Result<void> run_probe();
+
+// In the agent: starts it and returns when it has been executed. A failure has been told to the
+// warden.
+Result<Launched> start_probe(Launcher& launcher, const Leaf& leaf, Fd socket);
+
+}  // namespace atl::agent

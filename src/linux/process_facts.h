@@ -1,0 +1,32 @@
+// What the kernel says about one process under /proc/<pid>: rights, namespaces, ids, limits, open
+// descriptors, mounts. The same reader serves the process itself and who looks at it from outside,
+// so that the two can be compared word by word.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace atl::linux {
+
+struct Fact {
+  std::string name;   // lower case, dots: "capabilities.effective"
+  std::string value;  // one line; bytes that are not text as "blob:" and hexadecimal digits
+};
+using Facts = std::vector<Fact>;
+
+// `process` is "/proc/self" or "/proc/<pid>". Ids are as the reader's user namespace names them.
+Result<Facts> read_process_facts(const std::string& process);
+
+// "<name> <value>" lines, and back; anything else is refused.
+std::string encode_facts(const Facts& facts);
+Result<Facts> decode_facts(std::string_view text);
+
+std::string as_blob(std::string_view bytes);
+
+// "6.1.0-12-amd64".
+std::string kernel_release();
+
+}  // namespace atl::linux

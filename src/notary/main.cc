@@ -1,0 +1,48 @@
+// atoll-notary prepare KEY   makes the key of receipts unless there is one
+// atoll-notary sign KEY      facts on standard input, the signed receipt on standard output
+//
+// Started by the warden for one answer. It is the only program that reads the key.
+#include <stdio.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/file.h"
+#include "notary/document.h"
+#include "notary/signing_key.h"
+
+namespace {
+
+using namespace atl;
+
+constexpr size_t kMaxFactsBytes = 512 * 1024;
+
+Result<void> sign(const std::string& path) {
+  ATOLL_TRY(notary::SigningKey key, notary::SigningKey::open(path));
+  ATOLL_TRY(std::string facts, read_all(STDIN_FILENO, kMaxFactsBytes));
+  ATOLL_TRY(std::string document, notary::make_document(facts));
+  ATOLL_TRY(std::string signature, key.sign(document));
+  // `receipt` is for reading; `signed` holds the very bytes that the signature is over.
+  std::string answer = "{\"receipt\":" + document + ",\"algorithm\":\"Ed25519\",\"public_key\":\"" +
+                       notary::to_base64(key.public_key()) + "\",\"signature\":\"" +
+                       notary::to_base64(signature) + "\",\"signed\":\"" +
+                       notary::to_base64(document) + "\"}\n";
+  return write_all(STDOUT_FILENO, answer);
+}
+
+Result<void> run(int argc, char** argv) {
+  std::string action = argc == 3 ? argv[1] : "";
+  if (action == "sign") return sign(argv[2]);
+  if (action != "prepare") return Error(Code::kInvalid, "usage: atoll-notary prepare|sign KEY");
+  ATOLL_TRY_VOID(notary::SigningKey::open_or_create(argv[2]));
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Result<void> result = run(argc, argv);
+  if (result) return 0;
+  fprintf(stderr, "atoll-notary: %s\n", result.error().message().c_str());
+  return 1;
+}

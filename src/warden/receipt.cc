@@ -1,0 +1,245 @@
+#include "warden/receipt.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "agent/birth_record.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "linux/file_rules.h"
+#include "linux/pidfd.h"
+#include "linux/process_facts.h"
+#include "linux/traced_filter.h"
+#include "linux/unix_socket.h"
+#include "warden/enforced_limits.h"
+#include "warden/notary.h"
+#include "warden/uid_ranges.h"
+
+namespace atl::warden {
+namespace {
+
+using linux::Fact;
+using linux::Facts;
+
+constexpr int kProbeTimeoutMs = 10'000;
+constexpr size_t kMaxProbeBytes = 128 * 1024;
+constexpr const char* kReceiptName = "receipt";
+constexpr const char* kNobody = "-";  // this side cannot see it
+constexpr uid_t kUserInside = 1000;
+
+struct Line {
+  std::string name, outside, inside;
+};
+
+Error differs(const std::string& name, const std::string& outside, const std::string& inside) {
+  auto shortened = [](const std::string& value) { return value.substr(0, 80); };
+  return Error::from_errno(fmt::format("receipt: {}: outside {}, inside {}", name,
+                                       shortened(outside), shortened(inside)),
+                           EBADE);
+}
+
+const std::string* find(const Facts& facts, std::string_view name) {
+  auto found = std::find_if(facts.begin(), facts.end(),
+                            [name](const Fact& fact) { return fact.name == name; });
+  return found == facts.end() ? nullptr : &found->value;
+}
+
+struct ProbeView {
+  pid_t pid;
+  Facts facts;
+};
+
+Result<ProbeView> receive_inside(int socket) {
+  ATOLL_TRY(auto message, linux::receive_text(socket, kMaxProbeBytes, kProbeTimeoutMs));
+  if (message.text.empty()) return Error::from_errno("the probe is gone", EPIPE);
+  std::string_view rest = std::string_view(message.text).substr(1);
+  if (message.text[0] != agent::kProbeFacts)
+    return Error::from_errno("the probe failed: " + std::string(rest), ECANCELED);
+  if (message.sender.value_or(0) <= 0) return Error::from_errno("a probe without a pid", EPROTO);
+  ATOLL_TRY(Facts facts, linux::decode_facts(rest));
+  return ProbeView{*message.sender, std::move(facts)};
+}
+
+// "1073742824 1073742824 ..." as the isolate names it, "1000 1000 ...".
+Result<std::string> as_inside(const std::string& ids, uid_t first) {
+  std::string mapped;
+  for (const char* at = ids.c_str(); *at != '\0';) {
+    char* end = nullptr;
+    unsigned long id = strtoul(at, &end, 10);
+    if (end == at || id < first || id - first >= kUidsPerRange)
+      return Error::from_errno("an id outside of the isolate's range", ERANGE);
+    mapped += (mapped.empty() ? "" : " ") + std::to_string(id - first);
+    at = *end == ' ' ? end + 1 : end;
+  }
+  return mapped;
+}
+
+Result<void> map_ids(Facts& facts, uid_t first) {
+  for (Fact& fact : facts) {
+    bool ids = fact.name == "uid" || fact.name == "gid" || fact.name == "groups";
+    if (!ids) continue;
+    ATOLL_TRY(fact.value, as_inside(fact.value, first));
+  }
+  return {};
+}
+
+// The pid cannot have come to mean another process while the pidfd says that it is alive.
+Result<void> check_alive(int pidfd) {
+  pollfd waiting = {.fd = pidfd, .events = POLLIN, .revents = 0};
+  if (poll(&waiting, 1, 0) != 0) return Error::from_errno("the probe died", ESRCH);
+  return {};
+}
+
+// The path on the line of a controller: "4:cpu,cpuacct:/atoll/x".
+std::string v1_group_of(std::string_view groups, std::string_view controller) {
+  while (!groups.empty()) {
+    std::string_view line = groups.substr(0, groups.find('\n'));
+    groups.remove_prefix(std::min(groups.size(), line.size() + 1));
+    size_t first = line.find(':');
+    size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
+    if (second == line.npos) continue;
+    std::string names = "," + std::string(line.substr(first + 1, second - first - 1)) + ",";
+    if (names.find("," + std::string(controller) + ",") != names.npos)
+      return std::string(line.substr(second + 1));
+  }
+  return "";
+}
+
+// Whoever answered on the socket is in this isolate's groups, so nobody stands in for the probe.
+Result<void> check_groups(const Host& host, const ReceiptSubject& subject, pid_t pid) {
+  ATOLL_TRY(std::string groups, read_file(fmt::format("/proc/{}/cgroup", pid)));
+  if (groups.find("/" + subject.id.string() + "/run/0\n") == std::string::npos)
+    return Error::from_errno("the probe is not in its leaf", EBADE);
+  for (linux::Controller controller : linux::kControllers) {
+    if (host.cgroups.in_v2[static_cast<size_t>(controller)]) continue;
+    std::string path = v1_group_of(groups, controller_name(controller));
+    if (!path.ends_with("/" + subject.id.string()))
+      return Error::from_errno("the probe is not in its v1 groups", EBADE);
+  }
+  return {};
+}
+
+Result<Facts> read_outside(const Host& host, const ReceiptSubject& subject, pid_t pid) {
+  ATOLL_TRY(Fd pidfd, linux::open_pidfd(pid));
+  ATOLL_TRY_VOID(check_groups(host, subject, pid));
+  ATOLL_TRY(Facts facts, linux::read_process_facts(fmt::format("/proc/{}", pid)));
+  ATOLL_TRY_VOID(map_ids(facts, subject.first_uid));
+  ATOLL_TRY(std::string filter, linux::read_filter_of(pid));
+  facts.push_back({"seccomp.filter", linux::as_blob(filter)});
+  facts.push_back({"kernel", linux::kernel_release()});
+  ATOLL_TRY(int landlock, linux::landlock_abi());
+  facts.push_back({"landlock.version", std::to_string(landlock)});
+  ATOLL_TRY_VOID(check_alive(pidfd.get()));
+  return facts;
+}
+
+// What must be so, whatever the two columns agree on.
+Facts demands(const ReceiptSubject& subject) {
+  std::string user = fmt::format("{0} {0} {0} {0}", kUserInside);
+  std::string map = fmt::format("0 {} {}", subject.first_uid, kUidsPerRange);
+  std::string files = "1024 4096 files";
+  std::string none(16, '0');
+  return {{"uid", user},
+          {"gid", user},
+          {"groups", ""},
+          {"uid_map", map},
+          {"gid_map", map},
+          {"capabilities.inheritable", none},
+          {"capabilities.permitted", none},
+          {"capabilities.effective", none},
+          {"capabilities.bounding", none},
+          {"capabilities.ambient", none},
+          {"no_new_privs", "1"},
+          {"seccomp.mode", "2"},
+          {"seccomp.filters", "1"},
+          {"rlimits.core_bytes", "1 1 bytes"},
+          {"rlimits.open_files", files},
+          {"descriptors", "0 1 2"}};
+}
+
+// Every kind of namespace is another than the warden's; only the time namespace may be missing.
+Result<void> check_namespaces(const Facts& facts) {
+  ATOLL_TRY(Facts own, linux::read_process_facts(fmt::format("/proc/{}", getppid())));
+  for (const Fact& fact : own) {
+    if (!fact.name.starts_with("namespaces.")) continue;
+    const std::string* theirs = find(facts, fact.name);
+    bool absent = fact.name == "namespaces.time" && fact.value == "none";
+    if (!absent && (theirs == nullptr || *theirs == fact.value))
+      return differs(fact.name, fact.value, theirs ? *theirs : "none");
+  }
+  return {};
+}
+
+Result<void> check_landlock(const Facts& inside) {
+  const std::string* version = find(inside, "landlock.version");
+  const std::string* layers = find(inside, "landlock.layers");
+  if (!version || !layers) return Error::from_errno("the probe does not tell of Landlock", EPROTO);
+  std::string wanted = *version == "0" ? "0" : "1";
+  if (*layers != wanted) return differs("landlock.layers", wanted, *layers);
+  return {};
+}
+
+Result<std::vector<Line>> compare(const Facts& outside, const Facts& inside) {
+  std::vector<Line> lines;
+  for (const Fact& fact : outside) {
+    const std::string* seen = find(inside, fact.name);
+    if (seen == nullptr || *seen != fact.value)
+      return differs(fact.name, fact.value, seen ? *seen : kNobody);
+    lines.push_back({fact.name, fact.value, *seen});
+  }
+  for (const Fact& fact : inside)
+    if (find(outside, fact.name) == nullptr) lines.push_back({fact.name, kNobody, fact.value});
+  return lines;
+}
+
+Result<void> check_demands(const Facts& facts, const Facts& wanted) {
+  for (const Fact& demand : wanted) {
+    const std::string* found = find(facts, demand.name);
+    if (!found || *found != demand.value)
+      return differs(demand.name + " shall be " + demand.value, found ? *found : kNobody, kNobody);
+  }
+  return {};
+}
+
+// Tab-separated, because values have blanks in them; the notary makes JSON of it.
+Result<void> store(int record, const SandboxId& id, const std::vector<Line>& lines) {
+  std::string text = fmt::format("sandbox\t{}\n", id.view());
+  text += fmt::format("made_at\t{}\n", to_rfc3339(SystemClock().wall_now()));
+  text += "driver\tjail\n" + fmt::format("atoll\t{}\n", ATOLL_VERSION);
+  for (const Line& line : lines)
+    text += fmt::format("fact\t{}\t{}\t{}\n", line.name, line.outside, line.inside);
+  ATOLL_TRY(Fd file, open_at(record, kReceiptName, O_WRONLY | O_CREAT | O_EXCL, 0600));
+  return write_all(file.get(), text);
+}
+
+}  // namespace
+
+Result<void> write_receipt(const Host& host, const ReceiptSubject& subject) {
+  ATOLL_TRY(ProbeView probe, receive_inside(subject.probe));
+  ATOLL_TRY(Facts outside, read_outside(host, subject, probe.pid));
+  ATOLL_TRY(std::vector<Line> lines, compare(outside, probe.facts));
+  ATOLL_TRY_VOID(check_demands(outside, demands(subject)));
+  ATOLL_TRY_VOID(check_namespaces(outside));
+  ATOLL_TRY_VOID(check_landlock(probe.facts));
+  ATOLL_TRY(Facts limits, read_enforced_limits(host, subject.id));
+  ATOLL_TRY_VOID(check_demands(limits, wanted_limits(subject.request)));
+  for (const Fact& limit : limits) lines.push_back({limit.name, limit.value, kNobody});
+  ATOLL_TRY_VOID(store(subject.record, subject.id, lines));
+  return linux::send_byte(subject.probe, 'G');
+}
+
+Result<std::string> sign_receipt(const Host& host, const SandboxId& id) {
+  auto facts =
+      open_at(host.isolates.get(), id.string() + "/" + kReceiptName, O_RDONLY | O_NOFOLLOW);
+  if (!facts && facts.error().system_errno() == ENOENT)
+    return Error(Code::kNotFound, "there is no receipt of " + id.string(), ENOENT);
+  if (!facts) return std::move(facts).error();
+  return run_notary(host, facts->get());
+}
+
+}  // namespace atl::warden
