@@ -74,6 +74,10 @@ std::string_view controller_name(Controller controller) {
   return kNames[index(controller)];
 }
 
+bool CgroupTree::has(Controller controller) const {
+  return in_v2[index(controller)] || !v1[index(controller)].empty();
+}
+
 bool CgroupTree::uses_v1() const {
   for (Controller controller : kControllers)
     if (!v1[index(controller)].empty()) return true;
@@ -83,7 +87,7 @@ bool CgroupTree::uses_v1() const {
 Result<void> CgroupTree::check() const {
   if (v2.empty()) return Error(Code::kUnsupported, "no cgroup v2 tree is mounted");
   for (Controller controller : kControllers) {
-    if (in_v2[index(controller)] || !v1[index(controller)].empty()) continue;
+    if (has(controller)) continue;
     return Error(
         Code::kUnsupported,
         "the cgroup controller " + std::string(controller_name(controller)) + " is not available");
@@ -94,6 +98,7 @@ Result<void> CgroupTree::check() const {
 CgroupTree find_cgroups(const std::vector<MountInfo>& mounts, std::string_view v2_controllers) {
   CgroupTree tree;
   tree.v2 = find_v2(mounts);
+  tree.io_in_v2 = !tree.v2.empty() && has_word(v2_controllers, "io");
   for (Controller controller : kControllers) {
     std::string_view name = controller_name(controller);
     tree.in_v2[index(controller)] = !tree.v2.empty() && has_word(v2_controllers, name);

@@ -24,6 +24,9 @@ struct CgroupTree {
   std::array<bool, 3> in_v2 = {};  // by Controller: offered by the root of the v2 tree
   std::array<std::string, 3> v1;   // by Controller: mount point of its v1 hierarchy, or empty
 
+  bool io_in_v2 = false;  // the root of the v2 tree offers io
+
+  bool has(Controller controller) const;
   bool uses_v1() const;
   // There is a v2 tree, and memory, cpu and pids can each be limited somewhere.
   Result<void> check() const;

@@ -42,16 +42,34 @@ Result<void> set_limit(int subvolume, uint64_t limit_bytes) {
   return {};
 }
 
+// From sysfs: "squota" or "qgroup".
+Result<BtrfsQuotas> read_quota_mode(int file_system) {
+  btrfs_ioctl_fs_info_args info = {};
+  if (ioctl(file_system, BTRFS_IOC_FS_INFO, &info) != 0) return Error::system("identify btrfs");
+  std::string path = "/sys/fs/btrfs/";
+  for (size_t i = 0; i < sizeof info.fsid; ++i) {
+    static constexpr char kDigits[] = "0123456789abcdef";
+    if (i == 4 || i == 6 || i == 8 || i == 10) path += '-';
+    path += kDigits[info.fsid[i] >> 4];
+    path += kDigits[info.fsid[i] & 15];
+  }
+  ATOLL_TRY(std::string mode, read_file(path + "/qgroups/mode"));
+  return mode.starts_with("squota") ? BtrfsQuotas::kSimple : BtrfsQuotas::kClassic;
+}
+
 }  // namespace
 
-Result<void> enable_btrfs_quotas(int file_system) {
+Result<BtrfsQuotas> enable_btrfs_quotas(int file_system) {
   btrfs_ioctl_quota_ctl_args control = {};
   control.cmd = kEnableSimpleQuota;
-  if (ioctl(file_system, BTRFS_IOC_QUOTA_CTL, &control) == 0 || errno == EEXIST) return {};
+  bool enabled = ioctl(file_system, BTRFS_IOC_QUOTA_CTL, &control) == 0 || errno == EEXIST;
+  // The kernel answers the same where the other kind is on.
+  if (enabled) return read_quota_mode(file_system);
   if (errno != EINVAL && errno != EOPNOTSUPP) return Error::system("enable simple quotas");
   control = {};
   control.cmd = BTRFS_QUOTA_CTL_ENABLE;
-  if (ioctl(file_system, BTRFS_IOC_QUOTA_CTL, &control) == 0 || errno == EEXIST) return {};
+  if (ioctl(file_system, BTRFS_IOC_QUOTA_CTL, &control) == 0 || errno == EEXIST)
+    return BtrfsQuotas::kClassic;
   return Error::system("enable quotas");
 }
 

@@ -11,8 +11,11 @@
 
 namespace atl::linux {
 
-// Simple quotas where the kernel has them (6.7), else classic ones. Already enabled is a success.
-Result<void> enable_btrfs_quotas(int file_system);
+enum class BtrfsQuotas : unsigned char { kNone, kClassic, kSimple };
+
+// Simple quotas where the kernel has them (6.7), else classic ones; tells which are on now. Already
+// enabled is a success, of whichever kind.
+Result<BtrfsQuotas> enable_btrfs_quotas(int file_system);
 
 // A subvolume `name` in the open directory, empty, owned by the caller, that may hold
 // `limit_bytes`.

@@ -35,6 +35,7 @@ void launch(const Host& host, const Request& request, Reply& reply) {
   reply.status = outcome.status;
   reply.step = outcome.step;
   reply.system_errno = outcome.system_errno;
+  reply.refusal = outcome.refusal;
 }
 
 void remove(const Host& host, const Request& request, Reply& reply) {

@@ -14,6 +14,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "linux/cgroup_tree.h"
+#include "linux/subvolume.h"
 #include "warden/options.h"
 
 namespace atl::warden {
@@ -32,9 +33,11 @@ struct Host {
   Fd images;         // R/images: mount points
   Fd stored_images;  // S/images
   Fd pool;           // root of the mounted pool
-  Fd devices;        // the mount that every isolate gets a clone of as /dev
-  Fd masks;          // the mount whose files cover those of /proc
-  Fd agent_binary;   // sealed memfd
+  linux::BtrfsQuotas pool_quotas = linux::BtrfsQuotas::kNone;
+  dev_t pool_device = 0;  // the loop device under it
+  Fd devices;             // the mount that every isolate gets a clone of as /dev
+  Fd masks;               // the mount whose files cover those of /proc
+  Fd agent_binary;        // sealed memfd
 
   std::string group_path(const std::string& hierarchy, const SandboxId& id) const {
     return parent_group_path(hierarchy) + "/" + id.string();

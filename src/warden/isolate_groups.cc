@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,9 +10,11 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "linux/clone.h"
 #include "linux/mounts.h"
 #include "linux/pidfd.h"
+#include "warden/group_limits.h"
 
 namespace atl::warden {
 namespace {
@@ -19,7 +22,6 @@ namespace {
 using linux::Controller;
 
 constexpr int kKillTimeoutMs = 5000;
-constexpr uint64_t kCpuPeriodUs = 100'000;
 
 bool in_v2(const Host& host, Controller controller) {
   return host.cgroups.in_v2[static_cast<size_t>(controller)];
@@ -42,42 +44,60 @@ Result<void> hand_down(const Host& host, const std::string& group) {
   return write_file_at(AT_FDCWD, group + "/cgroup.subtree_control", controllers);
 }
 
-// A file that only hosts with swap accounting have.
-Result<void> write_if_present(int group, const std::string& file, const std::string& value) {
-  if (faccessat(group, file.c_str(), F_OK, 0) != 0) return {};
-  return write_file_at(group, file, value);
+// A rate of disk bytes is not always asked for, so a host that does not give io away is not at
+// fault.
+void hand_down_io(const Host& host, const std::string& group) {
+  if (!host.cgroups.io_in_v2) return;
+  auto given = write_file_at(AT_FDCWD, group + "/cgroup.subtree_control", "+io");
+  if (!given) log_warning("disk rates cannot be limited", {given.error()});
 }
 
-Result<void> set_v1_limit(int group, Controller controller, const Request& limits) {
-  switch (controller) {
-    case Controller::kMemory: {
-      std::string bytes = std::to_string(limits.memory_bytes);
-      ATOLL_TRY_VOID(write_file_at(group, "memory.limit_in_bytes", bytes));
-      return write_if_present(group, "memory.memsw.limit_in_bytes", bytes);
-    }
-    case Controller::kCpu:
-      ATOLL_TRY_VOID(write_file_at(group, "cpu.cfs_period_us", std::to_string(kCpuPeriodUs)));
-      return write_file_at(group, "cpu.cfs_quota_us",
-                           std::to_string(limits.cpu_millis * kCpuPeriodUs / 1000));
-    case Controller::kPids:
-      return write_file_at(group, "pids.max", std::to_string(limits.pids));
+// So that each leaf counts its own kills, peak and refused forks. Processes live in leaves only,
+// never in <id>/run itself, which a group that hands controllers down may not have.
+Result<void> hand_down_to_leaves(const Host& host, const std::string& run) {
+  for (Controller controller : {Controller::kMemory, Controller::kPids}) {
+    if (!in_v2(host, controller)) continue;
+    std::string text = fmt::format("+{}", controller_name(controller));
+    ATOLL_TRY_VOID(write_file_at(AT_FDCWD, run + "/cgroup.subtree_control", text));
   }
-  return Error::from_errno("limit", EINVAL);
+  return {};
 }
 
-Result<void> set_v2_limit(int group, Controller controller, const Request& limits) {
-  switch (controller) {
-    case Controller::kMemory:
-      ATOLL_TRY_VOID(write_file_at(group, "memory.max", std::to_string(limits.memory_bytes)));
-      return write_if_present(group, "memory.swap.max", "0");
-    case Controller::kCpu:
-      return write_file_at(
-          group, "cpu.max",
-          fmt::format("{} {}", limits.cpu_millis * kCpuPeriodUs / 1000, kCpuPeriodUs));
-    case Controller::kPids:
-      return write_file_at(group, "pids.max", std::to_string(limits.pids));
+// An eventfd that the kernel writes to when the group runs out of memory.
+Result<Fd> register_v1_notice(const std::string& group, int oom_control) {
+  Fd notice(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!notice) return Error::system("eventfd");
+  std::string line = fmt::format("{} {}", notice.get(), oom_control);
+  ATOLL_TRY_VOID(write_file_at(AT_FDCWD, group + "/cgroup.event_control", line));
+  return notice;
+}
+
+Result<void> open_memory_counters(const Host& host, const SandboxId& id, IsolateGroups& groups) {
+  CounterFds& fds = groups.counters;
+  if (in_v2(host, Controller::kMemory)) {
+    int run = groups.run.get();
+    ATOLL_TRY(fds.memory_events, open_at(run, "memory.events", O_RDONLY));
+    ATOLL_TRY(fds.oom_notice, open_at(run, "memory.events", O_RDONLY));
+    auto peak = open_at(run, "memory.peak", O_RDONLY);
+    if (peak) fds.memory_peak = std::move(*peak);
+    return {};
   }
-  return Error::from_errno("limit", EINVAL);
+  std::string group = host.group_path(v1_of(host, Controller::kMemory), id);
+  ATOLL_TRY(fds.memory_events, open_file(group + "/memory.oom_control", O_RDONLY));
+  ATOLL_TRY(fds.memory_peak, open_file(group + "/memory.max_usage_in_bytes", O_RDONLY));
+  ATOLL_TRY(fds.oom_notice, register_v1_notice(group, fds.memory_events.get()));
+  return {};
+}
+
+Result<void> open_counters(const Host& host, const SandboxId& id, IsolateGroups& groups) {
+  ATOLL_TRY_VOID(open_memory_counters(host, id, groups));
+  if (in_v2(host, Controller::kPids)) {
+    ATOLL_TRY(groups.counters.pids_events, open_at(groups.run.get(), "pids.events", O_RDONLY));
+    return {};
+  }
+  std::string group = host.group_path(v1_of(host, Controller::kPids), id);
+  ATOLL_TRY(groups.counters.pids_events, open_file(group + "/pids.events", O_RDONLY));
+  return {};
 }
 
 Result<void> create_v1_groups(const Host& host, const SandboxId& id, const Request& limits) {
@@ -125,9 +145,11 @@ Result<void> remove_if_empty(const std::string& path) {
 Result<void> create_parent_groups(const Host& host) {
   const std::string& v2 = host.cgroups.v2;
   ATOLL_TRY_VOID(hand_down(host, v2));
+  hand_down_io(host, v2);
   for (const std::string& path : {v2 + "/atoll", host.parent_group_path(v2)}) {
     ATOLL_TRY_VOID(make_directory(path, 0755));
     ATOLL_TRY_VOID(hand_down(host, path));
+    hand_down_io(host, path);
   }
   for (const std::string& hierarchy : host.cgroups.v1) {
     if (hierarchy.empty()) continue;
@@ -145,6 +167,7 @@ Result<IsolateGroups> create_groups(const Host& host, const SandboxId& id, const
   ATOLL_TRY(Fd top, open_file(path, O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(groups.cgroup_namespace, make_cgroup_namespace(top.get()));
   ATOLL_TRY_VOID(hand_down(host, path));
+  if (limits.disk_bytes_per_second != 0) hand_down_io(host, path);
   ATOLL_TRY_VOID(make_directory(path + "/agent", 0755));
   ATOLL_TRY_VOID(make_directory(path + "/run", 0755));
   ATOLL_TRY(groups.agent, open_at(top.get(), "agent", O_RDONLY | O_DIRECTORY));
@@ -152,7 +175,10 @@ Result<IsolateGroups> create_groups(const Host& host, const SandboxId& id, const
   for (Controller controller : linux::kControllers) {
     if (in_v2(host, controller)) ATOLL_TRY_VOID(set_v2_limit(groups.run.get(), controller, limits));
   }
+  ATOLL_TRY_VOID(set_disk_rate(groups.run.get(), host, limits.disk_bytes_per_second));
+  ATOLL_TRY_VOID(hand_down_to_leaves(host, path + "/run"));
   ATOLL_TRY_VOID(create_v1_groups(host, id, limits));
+  ATOLL_TRY_VOID(open_counters(host, id, groups));
   return groups;
 }
 

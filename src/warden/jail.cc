@@ -29,8 +29,8 @@ namespace atl::warden {
 namespace {
 
 constexpr uint64_t kNoSuidNoDev = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-constexpr rlim_t kOpenFilesSoft = 1024;
-constexpr rlim_t kOpenFilesHard = 4096;
+// The agent raises its own limit to the hard one, for the pipes of its execs.
+constexpr rlim_t kAgentOpenFiles = 4096;
 // The kernel's own default: enough for programs that lock keys into memory. Locked pages count
 // against the memory limit like all others.
 constexpr rlim_t kLockedBytes = 8 << 20;
@@ -62,10 +62,16 @@ Result<void> set_limits(unsigned pids) {
   // 0 would not stop a core_pattern that is a pipe.
   rlimit core = {.rlim_cur = 1, .rlim_max = 1};
   if (setrlimit(RLIMIT_CORE, &core) != 0) return Error::system("limit core files");
+  return {};
+}
+
+// The last step before the execve: descriptors are moved to numbers that it may forbid.
+Result<void> limit_open_files(rlim_t asked) {
   rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return Error::system("read the limit of open files");
-  files.rlim_max = std::min(files.rlim_max, kOpenFilesHard);
-  files.rlim_cur = std::min(files.rlim_max, kOpenFilesSoft);
+  if (files.rlim_max < asked) return Error::from_errno("limit open files", EPERM);
+  files.rlim_max = std::min(files.rlim_max, std::max(asked, kAgentOpenFiles));
+  files.rlim_cur = asked;
   if (setrlimit(RLIMIT_NOFILE, &files) != 0) return Error::system("limit open files");
   return {};
 }
@@ -314,6 +320,8 @@ Result<void> Jail::execute_agent() {
                   &plan_.probe})
     ATOLL_TRY_VOID(move_out_of_the_way(*fd));
   if (spawner >= 0) ATOLL_TRY_VOID(move_out_of_the_way(spawner));
+  for (int& fd : plan_.counters)
+    if (fd >= 0) ATOLL_TRY_VOID(move_out_of_the_way(fd));
   // What is not placed below must not be there: the helper's own descriptors have these numbers
   // too.
   if (close_range(STDERR_FILENO + 1, agent::kLastBirthFd, 0) != 0)
@@ -323,7 +331,12 @@ Result<void> Jail::execute_agent() {
   ATOLL_TRY_VOID(put_at(plan_.birth, agent::kBirthFd));
   if (spawner >= 0) ATOLL_TRY_VOID(put_at(spawner, agent::kSpawnerFd));
   ATOLL_TRY_VOID(put_at(plan_.probe, agent::kProbeFd));
+  for (size_t i = 0; i < plan_.counters.size(); ++i) {
+    int number = agent::kMemoryEventsFd + static_cast<int>(i);
+    if (plan_.counters[i] >= 0) ATOLL_TRY_VOID(put_at(plan_.counters[i], number));
+  }
   ATOLL_TRY_VOID(finish_fds(agent::kLastBirthFd + 1));
+  ATOLL_TRY_VOID(limit_open_files(plan_.open_files));
   return execute(plan_.agent_binary, "atoll-agent", nullptr);
 }
 
@@ -361,6 +374,7 @@ Result<void> Jail::execute_spawner() {
     ATOLL_TRY_VOID(move_out_of_the_way(*fd));
   ATOLL_TRY_VOID(put_at(socket, STDERR_FILENO + 1));
   ATOLL_TRY_VOID(finish_fds(STDERR_FILENO + 2));
+  ATOLL_TRY_VOID(limit_open_files(plan_.open_files));
   // On the socket that the jail uses too; the jail has long read the only message meant for it.
   ATOLL_TRY_VOID(expect(plan_.sync, kSpawnerEntered));
   return execute(plan_.agent_binary, "atoll-agent", "spawner");

@@ -4,6 +4,7 @@
 // allocate what the helper must free: the two share only the socket and the progress page.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "base/fd.h"
@@ -33,6 +34,8 @@ struct JailPlan {
   int cgroup = -1;
   int birth = -1;
   int probe = -1;
+  std::array<int, 4> counters = {-1, -1, -1, -1};  // kMemoryEventsFd and on; -1: none
+  uint32_t open_files = 0;
   Progress* progress = nullptr;
   Step fail_at = Step::kNone;  // tests only: fail when this step is reached
 };

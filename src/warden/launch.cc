@@ -20,6 +20,7 @@
 #include "linux/pidfd.h"
 #include "linux/unix_socket.h"
 #include "warden/agent_binary.h"
+#include "warden/enforcement.h"
 #include "warden/images.h"
 #include "warden/layer_pool.h"
 #include "warden/receipt.h"
@@ -34,8 +35,8 @@ constexpr int kListenBacklog = 16;
 constexpr const char* kListenerName = "listener";
 
 // All but the cgroup namespace, which the jail inherits: see have_jail().
-constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
-                                 CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWTIME;
+constexpr uint64_t kNamespaces =
+    CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 
 SandboxId id_of(const Request& request) {
   auto id = SandboxId::parse({request.sandbox_id.data(), request.sandbox_id.size()});
@@ -49,7 +50,8 @@ SandboxId id_of(const Request& request) {
 // enters the isolate's and has the jail there, as a child of the helper.
 [[noreturn]] void have_jail(const JailPlan& plan, int cgroup_namespace) {
   if (setns(cgroup_namespace, CLONE_NEWCGROUP) != 0) _exit(errno);
-  auto clone = linux::clone_process({.flags = kNamespaces | CLONE_PARENT});
+  uint64_t namespaces = kNamespaces | (has_time_namespaces() ? CLONE_NEWTIME : 0);
+  auto clone = linux::clone_process({.flags = namespaces | CLONE_PARENT});
   if (!clone) _exit(clone.error().system_errno());
   if (clone->in_child()) Jail(plan).run();
   plan.progress->jail_pid = clone->pid;
@@ -82,6 +84,12 @@ Launch::Launch(const Host& host, const Request& request, Fault fault)
       image_(Digest::from_bytes(request.image)) {}
 
 LaunchOutcome Launch::run() {
+  // Before anything is made, so that there is nothing to undo.
+  Refusal refusal = find_refusal(host_, request_);
+  if (refusal != Refusal::kNone) {
+    log_warning("launch refused", {{"sandbox", id_.view()}, {"refusal", refusal_name(refusal)}});
+    return {.status = Status::kRefused, .refusal = refusal};
+  }
   auto progress = SharedProgress::create();
   if (!progress) return failed(Step::kRecord, progress.error());
   progress_.emplace(std::move(*progress));
@@ -172,6 +180,7 @@ Result<Fd> Launch::make_birth_record() const {
   birth.version = agent::kProtocolVersion;
   birth.has_spawner = spawner() == Spawner::kNeeded;
   birth.has_probe = 1;
+  birth.on_oom = static_cast<agent::OnOom>(request_.on_oom);
   static_assert(sizeof birth.nonce == sizeof request_.nonce);
   birth.nonce = request_.nonce;
   char bytes[sizeof birth];
@@ -198,6 +207,8 @@ Result<void> Launch::clone_jail() {
                    .cgroup = groups_.run.get(),
                    .birth = birth.get(),
                    .probe = probe.theirs.get(),
+                   .counters = groups_.counters.numbers(),
+                   .open_files = request_.open_files,
                    .progress = progress_->get(),
                    .fail_at = fault_.step};
   // With our descriptors, so that the jail's pidfd is ours.

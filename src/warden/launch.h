@@ -24,6 +24,7 @@ struct LaunchOutcome {
   Status status = Status::kOk;
   Step step = Step::kNone;  // where it failed
   int system_errno = 0;
+  Refusal refusal = Refusal::kNone;                     // kRefused only
   std::array<uint32_t, kLastStep + 1> elapsed_us = {};  // spent in each step
 };
 

@@ -130,7 +130,13 @@ Result<void> mount_pool(Host& host, uint64_t bytes) {
   ATOLL_TRY_VOID(make_directory(pool_mount(host), 0700));
   ATOLL_TRY_VOID(mount_device(device.path, pool_mount(host)));
   ATOLL_TRY(host.pool, open_file(pool_mount(host), O_RDONLY | O_DIRECTORY));
-  return linux::enable_btrfs_quotas(host.pool.get());
+  struct stat status;
+  if (fstat(device.fd.get(), &status) != 0) return Error::system("stat " + device.path);
+  host.pool_device = status.st_rdev;
+  auto quotas = linux::enable_btrfs_quotas(host.pool.get());
+  host.pool_quotas = quotas ? *quotas : linux::BtrfsQuotas::kNone;
+  if (!quotas) log_error("launches will be refused", {quotas.error()});
+  return {};
 }
 
 Result<void> unmount_pool(Host& host) {

@@ -19,7 +19,8 @@ inline constexpr uint64_t kMinPoolBytes = 256ull << 20;
 inline constexpr uint64_t kMaxDefaultPoolBytes = 64ull << 30;
 
 // Makes the file if there is none; `bytes` 0 takes half of the free space, at most 64 GiB. Fills
-// host.pool.
+// host.pool and what is known of it. A pool that cannot limit layers is mounted all the same:
+// launches are then refused.
 Result<void> mount_pool(Host& host, uint64_t bytes);
 
 bool pool_exists(const Host& host);

@@ -142,7 +142,7 @@ Result<Facts> read_outside(const Host& host, const ReceiptSubject& subject, pid_
 Facts demands(const ReceiptSubject& subject) {
   std::string user = fmt::format("{0} {0} {0} {0}", kUserInside);
   std::string map = fmt::format("0 {} {}", subject.first_uid, kUidsPerRange);
-  std::string files = "1024 4096 files";
+  std::string files = fmt::format("{0} {0} files", subject.request.open_files);
   std::string none(16, '0');
   return {{"uid", user},
           {"gid", user},

@@ -12,6 +12,7 @@
 #include "linux/mounts.h"
 #include "warden/agent_binary.h"
 #include "warden/devices.h"
+#include "warden/enforcement.h"
 #include "warden/isolate_groups.h"
 #include "warden/layer_pool.h"
 #include "warden/masks.h"
@@ -48,6 +49,7 @@ Result<Fd> take_lock(const Host& host) {
 }
 
 Result<void> prepare(Host& host, const Options& options) {
+  raise_open_files_limit();
   ATOLL_TRY(host.agent_binary, load_agent_binary(options.agent));
   host.notary = options.notary;
   ATOLL_TRY_VOID(prepare_notary(host));

@@ -6,15 +6,27 @@
 //   read PATH           the file
 //   names PATH          what is in the directory
 //   leaf                starts a process in a new group under descriptor 4 and reads its cgroup
+//   limited QUESTION    the same question, answered by a process under the sandbox's limits; or
+//                       "signal N" if it was killed
+//     hog BYTES         takes so much memory
+//     forks N           how many of N processes it can start
+//     files             the highest number of open files
+//     spin MS           spins so long; the cpu time it got, in ms
+//   counters            what the counters' descriptors say
 //   up                  what ".." of descriptor 4 leads to
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -126,16 +138,109 @@ std::string run_in_leaf() {
   return group;
 }
 
-std::string ask_spawner() {
-  if (send(6, "?", 1, MSG_NOSIGNAL) != 1) return "send " + std::to_string(errno);
+std::string hog(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return "error";
+  for (size_t i = 0; i < bytes; i += 4096) static_cast<volatile char*>(memory)[i] = 1;
+  return "held";
+}
+
+std::string count_forks(int wanted) {
+  std::vector<pid_t> children;
+  while (static_cast<int>(children.size()) < wanted) {
+    pid_t child = fork();
+    if (child < 0) break;
+    if (child == 0) {
+      pause();
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (pid_t child : children) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  return std::to_string(children.size());
+}
+
+std::string count_files() {
+  int highest = 0;
+  for (int fd = dup(0); fd >= 0; fd = dup(0)) highest = fd;
+  return std::to_string(highest + 1);
+}
+
+std::string spin(int milliseconds) {
+  using std::chrono::steady_clock;
+  auto end = steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  while (steady_clock::now() < end) continue;
+  struct timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::to_string(used.tv_sec * 1000 + used.tv_nsec / 1000000);
+}
+
+std::string counters() {
+  std::string out;
+  for (int fd = 7; fd <= 9; ++fd) {
+    char text[1024];
+    ssize_t count = pread(fd, text, sizeof text, 0);
+    out += count < 0 ? "error" : std::string(text, static_cast<size_t>(count));
+  }
+  uint64_t notices = 0;
+  bool noticed = read(10, &notices, sizeof notices) == sizeof notices;
+  return out + "noticed " + (noticed ? "1" : "0") + "\n";
+}
+
+std::string limited_answer(const std::string& question) {
+  long argument = std::atol(question.substr(std::min(question.size(), question.find(' '))).c_str());
+  if (question.starts_with("hog ")) return hog(static_cast<size_t>(argument));
+  if (question.starts_with("forks ")) return count_forks(static_cast<int>(argument));
+  if (question.starts_with("spin ")) return spin(static_cast<int>(argument));
+  if (question == "files") return count_files();
+  return report();
+}
+
+// In a new process in the caller's groups, or in a leaf.
+std::string answer_apart(const std::string& question, int leaf) {
+  int answer[2];
+  if (pipe2(answer, O_CLOEXEC) != 0) return "pipe";
+  auto child = linux::clone_process({.flags = 0, .cgroup = leaf});
+  if (!child) return "clone " + std::to_string(child.error().system_errno());
+  if (child->in_child()) {
+    (void)write_all(answer[1], limited_answer(question));
+    _exit(0);
+  }
+  close(answer[1]);
+  Fd reader(answer[0]);
+  auto text = read_all(reader.get(), 65536);
+  auto status = linux::wait_for_exit(child->pidfd.get());
+  if (!status || WIFSIGNALED(*status))
+    return "signal " + std::to_string(status ? WTERMSIG(*status) : 0);
+  return text ? *text : "error";
+}
+
+std::string ask_spawner(const std::string& question) {
+  if (send(6, question.data(), question.size(), MSG_NOSIGNAL) < 0)
+    return "send " + std::to_string(errno);
   std::string answer(65536, '\0');
   ssize_t count = recv(6, answer.data(), answer.size(), 0);
   return count < 0 ? "recv " + std::to_string(errno) : answer.substr(0, static_cast<size_t>(count));
 }
 
+std::string ask_limited(const std::string& question) {
+  if (fcntl(6, F_GETFD) >= 0) return ask_spawner(question);
+  if (mkdirat(4, "e2", 0755) != 0) return "mkdir " + std::to_string(errno);
+  Fd leaf(openat(4, "e2", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::string answer = answer_apart(question, leaf.get());
+  leaf.reset();
+  unlinkat(4, "e2", AT_REMOVEDIR);
+  return answer;
+}
+
 std::string answer_to(const std::string& question) {
+  if (question.starts_with("limited ")) return ask_limited(question.substr(8));
+  if (question == "counters") return counters();
   if (question == "report") return report();
-  if (question == "spawner") return ask_spawner();
+  if (question == "spawner") return ask_spawner("?");
   if (question == "leaf") return run_in_leaf();
   if (question.starts_with("fill ")) return fill(question.substr(5));
   if (question.starts_with("read ")) return text_of(question.substr(5));
@@ -158,12 +263,14 @@ bool serve_one_spawn() {
 
 // Answers questions and serves the real requests, which are longer than one byte.
 void run_spawner() {
-  char question;
+  char question[256];
   while (true) {
-    ssize_t length = recv(3, &question, 1, MSG_PEEK | MSG_TRUNC);
-    if (length > 1 && serve_one_spawn()) continue;
-    if (recv(3, &question, 1, 0) != 1) return;
-    std::string answer = report();
+    ssize_t count = recv(3, question, 4, MSG_PEEK);
+    if (count == 4 && std::string(question, 4) == "SPWN" && serve_one_spawn()) continue;
+    count = recv(3, question, sizeof question, 0);
+    if (count <= 0) return;
+    std::string text(question, static_cast<size_t>(count));
+    std::string answer = text == "?" ? report() : answer_apart(text, -1);
     if (send(3, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return;
   }
 }

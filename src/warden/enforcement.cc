@@ -1,0 +1,71 @@
+#include "warden/enforcement.h"
+
+#include <linux/landlock.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+namespace atl::warden {
+namespace {
+
+using linux::BtrfsQuotas;
+using linux::Controller;
+
+bool has_landlock() {
+  return syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+}
+
+bool may_open(uint32_t files) {
+  rlimit limit;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max >= files;
+}
+
+// Version 1 throttles what a process itself sends to the device; buffered writes are sent by a
+// kernel thread and escape it. Version 2 knows whose pages they are, if memory is there as well.
+bool can_limit_disk_rate(const Host& host) {
+  if (!host.cgroups.in_v2[static_cast<size_t>(Controller::kMemory)]) return false;
+  std::string file = host.parent_group_path(host.cgroups.v2) + "/io.max";
+  return host.cgroups.io_in_v2 && access(file.c_str(), F_OK) == 0;
+}
+
+Refusal find_refused_controller(const Host& host) {
+  if (!host.cgroups.has(Controller::kCpu)) return Refusal::kCpu;
+  if (!host.cgroups.has(Controller::kMemory)) return Refusal::kMemory;
+  if (!host.cgroups.has(Controller::kPids)) return Refusal::kPids;
+  return Refusal::kNone;
+}
+
+Refusal find_refused_extra(const Host& host, uint32_t required) {
+  auto wants = [required](Extra extra) { return (required & static_cast<uint32_t>(extra)) != 0; };
+  if (wants(Extra::kLandlock) && !has_landlock()) return Refusal::kLandlock;
+  if (wants(Extra::kTimeNamespace) && !has_time_namespaces()) return Refusal::kTimeNamespace;
+  if (wants(Extra::kSimpleQuotas) && host.pool_quotas != BtrfsQuotas::kSimple)
+    return Refusal::kSimpleQuotas;
+  return Refusal::kNone;
+}
+
+}  // namespace
+
+bool has_time_namespaces() { return access("/proc/self/ns/time", F_OK) == 0; }
+
+Refusal find_refusal(const Host& host, const Request& request) {
+  Refusal controller = find_refused_controller(host);
+  if (controller != Refusal::kNone) return controller;
+  // A pool that is not there at all is a failure of its step, not a property of the host.
+  if (host.pool && host.pool_quotas == BtrfsQuotas::kNone) return Refusal::kDisk;
+  if (request.disk_bytes_per_second != 0 && !can_limit_disk_rate(host)) return Refusal::kDiskRate;
+  if (!may_open(request.open_files)) return Refusal::kOpenFiles;
+  return find_refused_extra(host, request.required);
+}
+
+void raise_open_files_limit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= kMaxOpenFiles) return;
+  rlimit wanted = {.rlim_cur = limit.rlim_cur, .rlim_max = kMaxOpenFiles};
+  if (setrlimit(RLIMIT_NOFILE, &wanted) == 0) return;
+  log_warning("the limit of open files cannot be raised", {{"hard", limit.rlim_max}});
+}
+
+}  // namespace atl::warden

@@ -1,0 +1,19 @@
+// What this host can enforce. A launch that asks for more is refused before anything is made: a
+// limit that does not hold is worse than none, because somebody relies on it.
+#pragma once
+
+#include "warden/host.h"
+#include "warden/protocol.h"
+
+namespace atl::warden {
+
+// The first thing asked for that cannot be had here, or kNone.
+Refusal find_refusal(const Host& host, const Request& request);
+
+bool has_time_namespaces();
+
+// Allows this process, and so every isolate, as many open files as a request may ask for, while
+// there is the power to do so. Without it, isolates can have as many as the host gave this process.
+void raise_open_files_limit();
+
+}  // namespace atl::warden
