@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 namespace atl::agent {
 namespace {
 
@@ -20,20 +22,27 @@ Result<Fd> watch_children() {
 
 }  // namespace
 
-Agent::Agent(Birth birth, Launcher launcher, Fd children)
+Agent::Agent(Birth birth, ExecTable execs, Fd children)
     : listener_(std::move(birth.listener)),
       children_(std::move(children)),
       nonce_(birth.nonce),
-      execs_(std::move(birth.cgroup), std::move(launcher)) {}
+      execs_(std::move(execs)) {}
 
 Result<Agent> Agent::create(Birth birth) {
   ATOLL_TRY(Launcher launcher, Launcher::create(std::move(birth.spawner)));
+  ATOLL_TRY(Counters counters,
+            Counters::create(std::move(birth.memory_events), std::move(birth.pids_events),
+                             std::move(birth.memory_peak)));
+  ATOLL_TRY(Fd root, open_file("/", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd children, watch_children());
-  Fd probe = std::move(birth.probe);
-  Agent agent(std::move(birth), std::move(launcher), std::move(children));
+  ExecTable execs({.cgroup = std::move(birth.cgroup),
+                   .launcher = std::move(launcher),
+                   .counters = std::move(counters),
+                   .oom = OomWatch(std::move(birth.oom_notice), birth.on_oom),
+                   .layer = LayerProbe(std::move(root))});
   // A sandbox that cannot be looked at is not born.
-  if (probe) ATOLL_TRY_VOID(agent.execs_.probe(std::move(probe)));
-  return agent;
+  if (birth.probe) ATOLL_TRY_VOID(execs.probe(std::move(birth.probe)));
+  return Agent(std::move(birth), std::move(execs), std::move(children));
 }
 
 Error Agent::run() {
@@ -49,6 +58,7 @@ Error Agent::run() {
     if (more_to_reap_) children_ended();
     execs_.check_deadlines();
     report();
+    if (execs_.is_at_its_end()) return Error(Code::kUnavailable, "the spawner is gone");
   }
 }
 

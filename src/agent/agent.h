@@ -16,11 +16,12 @@ class Agent {
  public:
   static Result<Agent> create(Birth birth);
 
-  // Returns only with an error after which process 1 cannot do its work.
+  // Returns only with an error after which process 1 cannot do its work. The sandbox ends with it,
+  // so it first lets what runs end and be told.
   Error run();
 
  private:
-  Agent(Birth birth, Launcher launcher, Fd children);
+  Agent(Birth birth, ExecTable execs, Fd children);
 
   void add_watches();
   void handle(Watch watch, short ready);

@@ -259,7 +259,7 @@ TEST_P(Agent, ReapsOrphans) {
 }
 
 TEST_P(Agent, IsHiddenFromRootInTheSandbox) {
-  Start start = shell("cat /proc/" + std::to_string(sandbox_.agent_pid()) + "/maps");
+  Start start = shell("cat /proc/1/maps");
   start.user = User::kRoot;
   Record done = run(start);
   EXPECT_EQ(done.out, "");
@@ -296,7 +296,11 @@ TEST_P(Agent, RefusesMoreThanItsNumberOfExecs) {
   EXPECT_TRUE(leaves_vanish());
 }
 
-TEST(AgentWithSpawner, StartsFailWhenTheSpawnerIsGoneAndTheAgentLivesOn) {
+bool ends(const TestSandbox& sandbox, TestDaemon& daemon) {
+  return daemon.run_until([&] { return !sandbox.agent_is_alive(); }, 3000);
+}
+
+TEST(AgentWithSpawner, EndsTheSandboxWithoutItsSpawnerButOnlyAfterWhatRunsIsTold) {
   TestSandbox sandbox(Starter::kSpawner);
   if (!sandbox.problem().empty()) GTEST_SKIP() << sandbox.problem();
   TestDaemon daemon(sandbox);
@@ -311,8 +315,18 @@ TEST(AgentWithSpawner, StartsFailWhenTheSpawnerIsGoneAndTheAgentLivesOn) {
     ASSERT_TRUE(done.failed);
     EXPECT_EQ(done.failed->operation, "spawner");
   }
+  EXPECT_TRUE(sandbox.agent_is_alive());
   EXPECT_EQ(daemon.finish(1).out, "still here\n");
-  EXPECT_TRUE(daemon.run_until([&] { return sandbox.leaves().empty(); }, 3000));
+  EXPECT_TRUE(ends(sandbox, daemon));
+}
+
+TEST(AgentWithSpawner, EndsAtOnceWhenNothingRuns) {
+  TestSandbox sandbox(Starter::kSpawner);
+  if (!sandbox.problem().empty()) GTEST_SKIP() << sandbox.problem();
+  TestDaemon daemon(sandbox);
+  daemon.connect();
+  ASSERT_EQ(kill(sandbox.spawner_pid(), SIGKILL), 0);
+  EXPECT_TRUE(ends(sandbox, daemon));
 }
 
 TEST(AgentWithSpawner, StoppedSpawnerIsGivenUpAndItsLateAnswerIsNotTaken) {
@@ -320,20 +334,23 @@ TEST(AgentWithSpawner, StoppedSpawnerIsGivenUpAndItsLateAnswerIsNotTaken) {
   if (!sandbox.problem().empty()) GTEST_SKIP() << sandbox.problem();
   TestDaemon daemon(sandbox);
   daemon.connect();
-  ASSERT_GT(sandbox.spawner_pid(), 0);
+  daemon.start(1, shell("exec sleep 60"));
+  ASSERT_TRUE(daemon.run_until([&] { return daemon.record(1).pid.has_value(); }));
   // In-sandbox root may do that.
   ASSERT_EQ(kill(sandbox.spawner_pid(), SIGSTOP), 0);
-  daemon.start(1, shell("echo late"));
-  const Record& timed_out = daemon.finish(1);
+  daemon.start(2, shell("echo late"));
+  const Record& timed_out = daemon.finish(2);
   ASSERT_TRUE(timed_out.failed);
   EXPECT_EQ(timed_out.failed->system_errno, ETIMEDOUT);
   ASSERT_EQ(kill(sandbox.spawner_pid(), SIGCONT), 0);
-  daemon.start(2, shell("echo never"));
-  const Record& done = daemon.finish(2);
+  daemon.start(3, shell("echo never"));
+  const Record& done = daemon.finish(3);
   ASSERT_TRUE(done.failed);
   EXPECT_EQ(done.failed->operation, "spawner");
-  EXPECT_TRUE(daemon.run_until([&] { return sandbox.leaves().empty(); }, 3000));
-  EXPECT_EQ(daemon.record(1).out, "");
+  EXPECT_EQ(daemon.record(2).out, "");
+  daemon.send_raw(encode_signal(1, SIGKILL));
+  EXPECT_TRUE(daemon.finish(1).exit);
+  EXPECT_TRUE(ends(sandbox, daemon));
 }
 
 }  // namespace

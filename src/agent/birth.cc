@@ -42,6 +42,14 @@ Result<BirthRecord> read_birth_record() {
   return record;
 }
 
+bool is_open(int number) { return fcntl(number, F_GETFD) >= 0; }
+
+Result<Fd> take_fd(int number) {
+  if (!is_open(number))
+    return Error::from_errno("descriptor " + std::to_string(number) + " of the birth", EBADF);
+  return Fd(number);
+}
+
 Result<void> check_listener(int fd) {
   int listening = 0;
   socklen_t length = sizeof listening;
@@ -83,6 +91,11 @@ Result<Birth> take_birth() {
   birth.nonce = record.nonce;
   birth.spawner = take_if(record.has_spawner == 1, kSpawnerFd);
   birth.probe = take_if(record.has_probe == 1, kProbeFd);
+  birth.on_oom = record.on_oom;
+  ATOLL_TRY(birth.memory_events, take_fd(kMemoryEventsFd));
+  ATOLL_TRY(birth.pids_events, take_fd(kPidsEventsFd));
+  ATOLL_TRY(birth.oom_notice, take_fd(kOomNoticeFd));
+  if (is_open(kMemoryPeakFd)) birth.memory_peak = Fd(kMemoryPeakFd);
   return birth;
 }
 

@@ -33,11 +33,11 @@ void place(Fd fd, int number) {
   if (fd.get() == number) fd.release();
 }
 
-// Descriptors 3 to 6 as the warden gives them; `record` is what the birth memfd holds.
+// Descriptors 3 to 10 as the warden gives them; `record` is what the birth memfd holds.
 void give_birth(std::string_view record) {
   close_range(3, ~0u, 0);
-  int numbers[] = {kListenerFd, kCgroupFd, kBirthFd, kSpawnerFd};
-  for (int number : numbers) place(Fd(open("/dev/null", O_RDWR)), number);
+  for (int number = kListenerFd; number <= kLastBirthFd; ++number)
+    place(Fd(open("/dev/null", O_RDWR)), number);
   Fd listener(socket(AF_UNIX, SOCK_STREAM, 0));
   sa_family_t family = AF_UNIX;  // an address without a name: the kernel picks one
   bind(listener.get(), reinterpret_cast<sockaddr*>(&family), sizeof family);
@@ -92,6 +92,18 @@ TEST(Birth, BadRecordIsRefused) {
       give_birth(record);
       return !take_birth().ok();
     }));
+  }
+}
+
+TEST(Birth, OnlyThePeakMayBeMissing) {
+  for (int missing = kMemoryEventsFd; missing <= kOomNoticeFd; ++missing) {
+    EXPECT_TRUE(holds_in_child([missing] {
+      give_birth(record_bytes({kProtocolVersion, 0, OnOom::kEndSandbox, 0, {}, {}}));
+      close(missing);
+      auto birth = take_birth();
+      if (missing != kMemoryPeakFd) return !birth.ok();
+      return birth.ok() && !birth->memory_peak && birth->on_oom == OnOom::kEndSandbox;
+    })) << missing;
   }
 }
 

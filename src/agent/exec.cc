@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint8_t kNotFoundCode = 127;
 constexpr uint8_t kNotExecutableCode = 126;
+constexpr uint64_t kMuchWrittenBytes = 1024 * 1024;
 
 uint64_t micros_between(SteadyTime from, SteadyTime to) {
   auto micros = std::chrono::duration_cast<std::chrono::microseconds>(to - from).count();
@@ -20,14 +21,17 @@ SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-Exec::Exec(Leaf leaf, const Start& start, SteadyTime requested_at)
-    : program_(leaf, start.timeout_ms),
+Exec::Exec(Leaf leaf, const Start& start, const Counts& before)
+    : program_(leaf, start, before),
       name_(start.arguments[0]),
       directory_(start.directory),
       outputs_{OutputPipe(start.output_limit_bytes), OutputPipe(start.output_limit_bytes)},
-      requested_at_(requested_at) {}
+      on_output_limit_(start.on_output_limit),
+      requested_at_(now()) {}
 
-void Exec::launched(Launched launched) {
+void Exec::launched(Result<Launched> outcome) {
+  if (!outcome) return fail({outcome.error().system_errno(), outcome.error().message()});
+  Launched& launched = *outcome;
   program_.launched(launched.pid, std::move(launched.pidfd));
   report_ = std::move(launched.report);
   output(Stream::kStdout).open(std::move(launched.stdout_pipe));
@@ -55,7 +59,14 @@ void Exec::handle(Source source, int null_device) {
   read_report();
   if (source == Source::kStdout) output(Stream::kStdout).read_some(null_device);
   if (source == Source::kStderr) output(Stream::kStderr).read_some(null_device);
+  check_output_limit();
   drain(null_device);
+}
+
+void Exec::check_output_limit() {
+  if (on_output_limit_ == OnOutputLimit::kCut || !program_.pid()) return;
+  for (const OutputPipe& pipe : outputs_)
+    if (pipe.stream().cut() > 0) program_.end(Cause::kOutput);
 }
 
 void Exec::read_report() {
@@ -88,16 +99,25 @@ void Exec::explain_failure(const StartReport& report) {
   stream(Stream::kStderr).append(text);
 }
 
-void Exec::reaped(int wait_status, const rusage& usage, int null_device) {
-  program_.reaped(wait_status, usage, exit_);
+bool Exec::reaped(const Death& death, Counters& counters, int null_device) {
+  program_.reaped(death, counters, exit_);
   read_report();
-  if (phase_ != Phase::kRunning) return;
+  if (phase_ != Phase::kRunning) return false;
   exited_at_ = now();
   if (failure_code_ && exit_.ending == Ending::kExited) exit_.status = *failure_code_;
   exit_.start_us = micros_between(requested_at_, executed_at_);
   exit_.wall_us = micros_between(executed_at_, exited_at_);
   phase_ = Phase::kDraining;
+  bool well = exit_.ending == Ending::kExited && exit_.status == 0;
+  asks_for_layer_ = !well || exit_.written_bytes >= kMuchWrittenBytes;
   for (OutputPipe& pipe : outputs_) pipe.finish();
+  drain(null_device);
+  return asks_for_layer_;
+}
+
+void Exec::layer_checked(bool full, int null_device) {
+  asks_for_layer_ = false;
+  if (full) exit_.limits_hit |= static_cast<uint16_t>(LimitBit::kDisk);
   drain(null_device);
 }
 
@@ -111,12 +131,20 @@ void Exec::drain(int null_device) {
 void Exec::finish_if_drained() {
   for (const OutputPipe& pipe : outputs_)
     if (!pipe.finished()) return;
+  if (asks_for_layer_) return;
   exit_.drain_us = micros_between(exited_at_, now());
   exit_.stdout_bytes = stream(Stream::kStdout).produced();
   exit_.stderr_bytes = stream(Stream::kStderr).produced();
   exit_.stdout_cut = stream(Stream::kStdout).cut();
   exit_.stderr_cut = stream(Stream::kStderr).cut();
   phase_ = Phase::kOver;
+  if (exit_.stdout_cut + exit_.stderr_cut == 0) return;
+  exit_.limits_hit |= static_cast<uint16_t>(LimitBit::kOutput);
+  if (on_output_limit_ == OnOutputLimit::kCut) return;
+  // Whether the excess was seen before or after the program's own end is chance; what is told is
+  // not.
+  if (exit_.cause == Cause::kProgram) exit_.cause = Cause::kOutput;
+  program_.kill();
 }
 
 std::optional<Remains> Exec::take_remains() {

@@ -6,8 +6,6 @@
 //            ↘ kFailed                          the platform could not start it
 #pragma once
 
-#include <sys/resource.h>
-
 #include <array>
 #include <optional>
 
@@ -33,15 +31,17 @@ struct Launched {
 
 class Exec {
  public:
-  Exec(Leaf leaf, const Start& start, SteadyTime requested_at);
+  Exec(Leaf leaf, const Start& start, const Counts& before);
 
-  void launched(Launched launched);
-  void fail(StartFailed failed);
+  // An error is the platform's: it has failed to start.
+  void launched(Result<Launched> outcome);
 
   void add_watches(PollSet& polls) const;
   // The start report or output has arrived. `null_device` swallows output beyond the limit.
   void handle(Source source, int null_device);
-  void reaped(int wait_status, const rusage& usage, int null_device);
+  // True if it ended in a way that a full layer might explain: its end waits for layer_checked().
+  [[nodiscard]] bool reaped(const Death& death, Counters& counters, int null_device);
+  void layer_checked(bool full, int null_device);
   // Goes on taking the output of a program that has ended, after its window has opened.
   void drain(int null_device);
 
@@ -50,7 +50,6 @@ class Exec {
   std::optional<Remains> take_remains();
 
   Program& program() { return program_; }
-  const Program& program() const { return program_; }
   OutputStream& stream(Stream stream) { return output(stream).stream(); }
 
   // The next frame for the daemon, or nothing more just now.
@@ -69,9 +68,11 @@ class Exec {
   const OutputPipe& output(Stream stream) const { return outputs_[static_cast<size_t>(stream)]; }
   uint32_t number() const { return program_.leaf().number(); }
 
+  void fail(StartFailed failed);
   void read_report();
   void report_arrived(std::optional<StartReport> report);
   void explain_failure(const StartReport& report);
+  void check_output_limit();
   void finish_if_drained();
   std::optional<std::string> next_output(Stream stream);
 
@@ -80,6 +81,8 @@ class Exec {
   std::string name_;
   std::string directory_;
   std::array<OutputPipe, 2> outputs_;
+  OnOutputLimit on_output_limit_;
+  bool asks_for_layer_ = false;
   Fd report_;
   std::optional<uint8_t> failure_code_;  // the program could not be executed
   StartFailed failed_ = {};

@@ -21,6 +21,13 @@ void take_earlier(std::optional<SteadyTime>& earliest, std::optional<SteadyTime>
 
 }  // namespace
 
+ExecTable::ExecTable(Parts parts)
+    : cgroup_(std::move(parts.cgroup)),
+      launcher_(std::move(parts.launcher)),
+      counters_(std::move(parts.counters)),
+      oom_(std::move(parts.oom)),
+      layer_(std::move(parts.layer)) {}
+
 Result<void> ExecTable::probe(Fd socket) {
   Leaf leaf(cgroup_.get(), 0);
   ATOLL_TRY(Launched launched, start_probe(launcher_, leaf, std::move(socket)));
@@ -44,15 +51,17 @@ void ExecTable::launch(uint32_t number, const Start& start, std::string_view pay
   bool full = execs_.size() + remains_.size() >= kMaxExecs;
   bool left_over = remains_.contains(number);
   Leaf leaf(cgroup_.get(), number);
-  Exec& exec = execs_.try_emplace(number, leaf, start, now()).first->second;
+  Exec& exec = execs_.try_emplace(number, leaf, start, counters_.read()).first->second;
   if (full || left_over) {
-    exec.fail(full ? StartFailed{EAGAIN, "too many execs"} : StartFailed{EEXIST, "mkdir cgroup"});
+    exec.launched(full ? Error(Code::kExhausted, "too many execs", EAGAIN)
+                       : Error(Code::kConflict, "mkdir cgroup", EEXIST));
     exec.take_remains();  // none of its own: the leaf of that number, if there is one, is another's
     return;
   }
   auto launched = launcher_.launch(leaf, start, payload, launcher_.null_device());
-  if (launched) return exec.launched(std::move(*launched));
-  exec.fail({launched.error().system_errno(), launched.error().message()});
+  bool failed = !launched.ok();
+  exec.launched(std::move(launched));
+  if (!failed) return;
   // A start that failed half-way may have left a process that nobody knows.
   exec.program().kill();
   retire(exec);
@@ -131,18 +140,22 @@ std::optional<std::string> ExecTable::next_report() {
 void ExecTable::add_watches(PollSet& polls) const {
   for (const auto& [number, exec] : execs_) exec.add_watches(polls);
   for (const auto& [number, remains] : remains_) remains.add_watches(polls);
+  oom_.add_watches(polls);
+  if (launcher_.spawner_fd() >= 0) polls.add(launcher_.spawner_fd(), POLLIN, {Source::kSpawner});
 }
 
 void ExecTable::handle(Watch watch) {
-  if (watch.source == Source::kLeftPipe || watch.source == Source::kLeftLeaf) {
-    auto found = remains_.find(watch.exec);
-    if (found == remains_.end()) return;
-    if (watch.source == Source::kLeftPipe)
-      found->second.discard_output(launcher_.null_device());
-    else
-      found->second.try_to_remove(now());
-    if (found->second.gone()) remains_.erase(found);
-    return;
+  switch (watch.source) {
+    case Source::kLeftPipe:
+    case Source::kLeftLeaf:
+      return handle_remains(watch);
+    case Source::kOomNotice:
+      return oom_.noticed(now());
+    case Source::kSpawner:
+      // It speaks only when spoken to, and that is waited for; so this is its end.
+      return launcher_.spawner_ended();
+    default:
+      break;
   }
   Exec* exec = find(watch.exec);
   if (exec == nullptr) return;
@@ -150,30 +163,69 @@ void ExecTable::handle(Watch watch) {
   retire(*exec);
 }
 
+void ExecTable::handle_remains(Watch watch) {
+  auto found = remains_.find(watch.exec);
+  if (found == remains_.end()) return;
+  if (watch.source == Source::kLeftPipe)
+    found->second.discard_output(launcher_.null_device());
+  else
+    found->second.try_to_remove(now());
+  if (found->second.gone()) remains_.erase(found);
+}
+
+Exec* ExecTable::find_by_pid(pid_t pid) {
+  auto is_its_own = [pid](auto& entry) { return entry.second.program().pid() == pid; };
+  auto found = std::find_if(execs_.begin(), execs_.end(), is_its_own);
+  return found == execs_.end() ? nullptr : &found->second;
+}
+
 bool ExecTable::reap() {
   for (int i = 0; i < kMaxReaped; ++i) {
-    int status = 0;
-    rusage usage = {};
-    pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
-    if (pid <= 0) return false;
-    auto is_its_own = [pid](const auto& entry) { return entry.second.program().pid() == pid; };
-    auto found = std::find_if(execs_.begin(), execs_.end(), is_its_own);
-    if (found == execs_.end()) continue;
-    found->second.reaped(status, usage, launcher_.null_device());
-    retire(found->second);
+    siginfo_t info = {};
+    int looked = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
+    pid_t pid = info.si_pid;
+    if (looked != 0 || pid == 0) return false;
+    Exec* exec = find_by_pid(pid);
+    Death death;
+    if (exec != nullptr) exec->program().read_storage_bytes(death);
+    if (wait4(pid, &death.wait_status, WNOHANG | __WALL, &death.usage) != pid) return false;
+    if (layer_.pid() == pid) layer_answered(layer_.ended(death.wait_status));
+    if (exec == nullptr) continue;
+    bool asks = exec->reaped(death, counters_, launcher_.null_device());
+    if (asks) layer_.ask(exec->program().leaf().number());
+    retire(*exec);
   }
   return true;
 }
 
-std::optional<SteadyTime> ExecTable::next_deadline() const {
+void ExecTable::layer_answered(const LayerProbe::Answer& answer) {
+  for (uint32_t number : answer.execs) {
+    Exec* exec = find(number);
+    if (exec == nullptr) continue;
+    exec->layer_checked(answer.full, launcher_.null_device());
+    retire(*exec);
+  }
+}
+
+void ExecTable::end_all_for_memory() {
+  for (auto& [number, exec] : execs_)
+    if (exec.program().pid()) exec.program().end(Cause::kMemory);
+  for (auto& [number, remains] : remains_) remains.kill();
+}
+
+std::optional<SteadyTime> ExecTable::next_deadline() {
   std::optional<SteadyTime> earliest;
-  for (const auto& [number, exec] : execs_) take_earlier(earliest, exec.program().deadline());
+  for (auto& [number, exec] : execs_) take_earlier(earliest, exec.program().deadline());
   for (const auto& [number, remains] : remains_) take_earlier(earliest, remains.retry_at());
+  take_earlier(earliest, oom_.check_at());
+  take_earlier(earliest, layer_.deadline());
   return earliest;
 }
 
 void ExecTable::check_deadlines() {
   SteadyTime current = now();
+  if (oom_.check_at() && oom_.check(counters_.read().memory_kills, current)) end_all_for_memory();
+  layer_.check_deadline(current);
   for (auto& [number, exec] : execs_) exec.program().check_deadline(current);
   for (auto remains = remains_.begin(); remains != remains_.end();) {
     auto retry_at = remains->second.retry_at();

@@ -6,16 +6,25 @@
 #include <optional>
 #include <string>
 
+#include "agent/counters.h"
 #include "agent/exec.h"
 #include "agent/launcher.h"
+#include "agent/layer_probe.h"
+#include "agent/oom_watch.h"
 #include "agent/poll_set.h"
 
 namespace atl::agent {
 
 class ExecTable {
  public:
-  ExecTable(Fd cgroup, Launcher launcher)
-      : cgroup_(std::move(cgroup)), launcher_(std::move(launcher)) {}
+  struct Parts {
+    Fd cgroup;
+    Launcher launcher;
+    Counters counters;
+    OomWatch oom;
+    LayerProbe layer;
+  };
+  explicit ExecTable(Parts parts);
 
   // The birth probe, as number 0, which no exec has.
   Result<void> probe(Fd socket);
@@ -40,16 +49,25 @@ class ExecTable {
   void handle(Watch watch);
   // Waits for every child that has ended, ours or adopted. True if there may be more.
   bool reap();
-  std::optional<SteadyTime> next_deadline() const;
+  std::optional<SteadyTime> next_deadline();
   void check_deadlines();
+  // Nothing runs, nothing is left to tell, and nothing can be started any more.
+  bool is_at_its_end() const { return launcher_.lost() && execs_.empty(); }
 
  private:
   void launch(uint32_t number, const Start& start, std::string_view payload);
   void retire(Exec& exec);
   void keep(uint32_t number, Remains remains);
+  void handle_remains(Watch watch);
+  Exec* find_by_pid(pid_t pid);
+  void layer_answered(const LayerProbe::Answer& answer);
+  void end_all_for_memory();
 
   Fd cgroup_;
   Launcher launcher_;
+  Counters counters_;
+  OomWatch oom_;
+  LayerProbe layer_;
   std::map<uint32_t, Exec> execs_;
   std::map<uint32_t, Remains> remains_;
   uint32_t last_reported_ = 0;

@@ -8,7 +8,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -29,6 +31,8 @@
 namespace atl::agent {
 namespace {
 
+using linux::Controller;
+
 constexpr uid_t kFirstUid = 100000;
 constexpr int kFreeFd = 20;
 
@@ -36,13 +40,8 @@ constexpr uint64_t kAgentCapabilities = linux::capability_mask(
     {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_KILL,
      CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
 
-std::string unified_root() {
-  bool pure = access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0;
-  return pure ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified";
-}
-
-Fd make_birth_record(Starter starter) {
-  BirthRecord record = {kProtocolVersion, starter == Starter::kSpawner, OnOom::kEndExec, 0, {}, {}};
+Fd make_birth_record(Starter starter, OnOom on_oom) {
+  BirthRecord record = {kProtocolVersion, starter == Starter::kSpawner, on_oom, 0, {}, {}};
   record.nonce.fill(0x5a);
   Fd file(memfd_create("birth", MFD_CLOEXEC));
   ATOLL_CHECK(write_all(file.get(), {reinterpret_cast<char*>(&record), sizeof record}).ok());
@@ -64,17 +63,41 @@ Fd copy_program() {
 
 struct BirthFds {
   Fd listener, cgroup, record, program, go;
+  std::array<Fd, 4> counters;
 };
 
 void place(int from, int to) { ATOLL_CHECK(dup2(from, to) == to); }
 
+// The programs of the host on a small root of their own.
+void enter_small_root(uint64_t bytes) {
+  std::string size = "size=" + std::to_string(bytes) + ",mode=755";
+  ATOLL_CHECK(mount("root", "/mnt", "tmpfs", 0, size.c_str()) == 0);
+  for (const char* name : {"/usr", "/proc", "/dev"}) {
+    std::string target = std::string("/mnt") + name;
+    ATOLL_CHECK(mkdir(target.c_str(), 0755) == 0);
+    ATOLL_CHECK(mount(name, target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0);
+  }
+  ATOLL_CHECK(mkdir("/mnt/tmp", 0777) == 0 && chmod("/mnt/tmp", 01777) == 0);
+  for (const char* name : {"bin", "lib", "lib64"})
+    ATOLL_CHECK(
+        symlink((std::string("usr/") + name).c_str(), (std::string("/mnt/") + name).c_str()) == 0);
+  ATOLL_CHECK(chroot("/mnt") == 0 && chdir("/") == 0);
+}
+
+void enter_own_mounts(uint64_t root_bytes) {
+  ATOLL_CHECK(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0);
+  ATOLL_CHECK(mount("proc", "/proc", "proc", 0, nullptr) == 0);
+  if (root_bytes > 0) enter_small_root(root_bytes);
+}
+
 // In the new process 1: become what the warden's helper makes it, then the agent. What each program
 // must set or shed by itself is left wrong on purpose: inheritable capabilities, new privileges,
 // core size, umask, the limit of open files.
-[[noreturn]] void become_agent(Starter starter, const BirthFds& fds) {
+[[noreturn]] void become_agent(Starter starter, uint64_t root_bytes, const BirthFds& fds) {
   char go;
   ATOLL_CHECK(read(fds.go.get(), &go, 1) == 1);
   ATOLL_CHECK(setresgid(0, 0, 0) == 0 && setresuid(0, 0, 0) == 0 && setgroups(0, nullptr) == 0);
+  enter_own_mounts(root_bytes);
   ATOLL_CHECK(linux::limit_bounding_set(kAgentCapabilities).ok());
   ATOLL_CHECK(linux::set_capabilities({.effective = kAgentCapabilities,
                                        .permitted = kAgentCapabilities,
@@ -100,6 +123,8 @@ void place(int from, int to) { ATOLL_CHECK(dup2(from, to) == to); }
   place(fds.listener.get(), kListenerFd);
   place(fds.cgroup.get(), kCgroupFd);
   place(fds.record.get(), kBirthFd);
+  for (int i = 0; i < 4; ++i)
+    if (fds.counters[i]) place(fds.counters[i].get(), kMemoryEventsFd + i);
   fexecve(fds.program.get(), agent_arguments, environment);
   _exit(1);
 }
@@ -118,13 +143,20 @@ void write_map(pid_t pid, const char* file) {
 
 }  // namespace
 
-TestSandbox::TestSandbox(Starter starter) : starter_(starter) {
+Starter limiting_starter() {
+  auto tree = linux::read_cgroups();
+  return tree.ok() && tree->uses_v1() ? Starter::kSpawner : Starter::kAgent;
+}
+
+TestSandbox::TestSandbox(Starter starter, TestLimits limits) : starter_(starter), limits_(limits) {
   static int count = 0;
-  std::string name = "atoll-agent-test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
-  group_ = unified_root() + "/" + name;
-  directory_ = "/tmp/" + name;
-  if (geteuid() != 0 || !make_cgroups()) {
-    problem_ = "needs root and a cgroup v2 tree at " + unified_root();
+  name_ = "atoll-agent-test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
+  auto tree = linux::read_cgroups();
+  if (tree.ok()) tree_ = *tree;
+  group_ = tree_.v2 + "/" + name_;
+  directory_ = "/tmp/" + name_;
+  if (geteuid() != 0 || !tree_.check().ok() || !make_cgroups() || !set_limits()) {
+    problem_ = "needs root, a cgroup v2 tree and the memory and pids controllers";
     return;
   }
   make_listener();
@@ -138,8 +170,12 @@ TestSandbox::~TestSandbox() {
     ATOLL_CHECK(linux::send_signal(pidfd_.get(), SIGKILL).ok() || !agent_is_alive());
     ATOLL_CHECK(linux::wait_for_exit(pidfd_.get()).ok());
   }
-  for (const std::string& leaf : leaves()) rmdir((group_ + "/run/" + leaf).c_str());
-  for (const char* child : {"/run", "/agent", ""}) rmdir((group_ + child).c_str());
+  if (!tree_.v2.empty()) {
+    ATOLL_CHECK(linux::kill_group(group_, 5000).ok());
+    ATOLL_CHECK(linux::remove_group(group_).ok());
+  }
+  for (const std::string& hierarchy : tree_.v1)
+    if (!hierarchy.empty()) ATOLL_CHECK(linux::remove_group(hierarchy + "/" + name_).ok());
   unlink((directory_ + "/agent").c_str());
   rmdir(directory_.c_str());
 }
@@ -151,6 +187,45 @@ bool TestSandbox::make_cgroups() {
   for (const char* file : {"/cgroup.procs", "/run", "/run/cgroup.procs"})
     if (chown((group_ + file).c_str(), kFirstUid, kFirstUid) != 0) return false;
   return true;
+}
+
+std::string TestSandbox::limiting_group(Controller controller) const {
+  const std::string& v1 = tree_.v1[static_cast<size_t>(controller)];
+  return v1.empty() ? group_ + "/run" : v1 + "/" + name_;
+}
+
+bool TestSandbox::set_limits() {
+  for (Controller controller : {Controller::kMemory, Controller::kPids}) {
+    const std::string& v1 = tree_.v1[static_cast<size_t>(controller)];
+    std::string text = "+" + std::string(controller_name(controller));
+    for (const std::string& group : {tree_.v2, group_, group_ + "/run"})
+      if (v1.empty() && !write_file_at(AT_FDCWD, group + "/cgroup.subtree_control", text).ok())
+        return false;
+    if (!v1.empty() && !make_directory(v1 + "/" + name_, 0755).ok()) return false;
+  }
+  std::string memory = limiting_group(Controller::kMemory);
+  std::string file = memory == group_ + "/run" ? "/memory.max" : "/memory.limit_in_bytes";
+  std::string bytes = std::to_string(limits_.memory_bytes), pids = std::to_string(limits_.pids);
+  if (limits_.memory_bytes > 0 && !write_file_at(AT_FDCWD, memory + file, bytes).ok()) return false;
+  std::string pids_file = limiting_group(Controller::kPids) + "/pids.max";
+  return limits_.pids == 0 || write_file_at(AT_FDCWD, pids_file, pids).ok();
+}
+
+// Memory events, pids events, memory peak, notice; as the warden gives them.
+std::array<Fd, 4> TestSandbox::open_counters() const {
+  std::string memory = limiting_group(Controller::kMemory);
+  bool v1 = memory != group_ + "/run";
+  auto events = open_file(memory + (v1 ? "/memory.oom_control" : "/memory.events"), O_RDONLY);
+  auto pids = open_file(limiting_group(Controller::kPids) + "/pids.events", O_RDONLY);
+  auto peak = open_file(memory + (v1 ? "/memory.max_usage_in_bytes" : "/memory.peak"), O_RDONLY);
+  ATOLL_CHECK(events.ok() && pids.ok());
+  // Programs that are not in that group have no part in its peak.
+  if (v1 && starter_ == Starter::kAgent) peak = Fd();
+  Fd notice(v1 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : dup(events->get()));
+  std::string line = std::to_string(notice.get()) + " " + std::to_string(events->get());
+  if (v1) ATOLL_CHECK(write_file_at(AT_FDCWD, memory + "/cgroup.event_control", line).ok());
+  return {lifted(std::move(*events)), lifted(std::move(*pids)),
+          peak.ok() && *peak ? lifted(std::move(*peak)) : Fd(), lifted(std::move(notice))};
 }
 
 void TestSandbox::make_listener() {
@@ -172,11 +247,16 @@ void TestSandbox::launch() {
   auto run = open_file(group_ + "/run", O_RDONLY | O_DIRECTORY);
   auto own = open_file(group_ + "/agent", O_RDONLY | O_DIRECTORY);
   ATOLL_CHECK(run.ok() && own.ok());
-  BirthFds fds = {lifted(std::move(listener_)), lifted(std::move(*run)),
-                  lifted(make_birth_record(starter_)), lifted(copy_program()), lifted(Fd(go[0]))};
-  auto child = linux::clone_process({.flags = CLONE_NEWUSER | CLONE_NEWPID, .cgroup = own->get()});
+  BirthFds fds = {lifted(std::move(listener_)),
+                  lifted(std::move(*run)),
+                  lifted(make_birth_record(starter_, limits_.on_oom)),
+                  lifted(copy_program()),
+                  lifted(Fd(go[0])),
+                  open_counters()};
+  auto child = linux::clone_process(
+      {.flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS, .cgroup = own->get()});
   ATOLL_CHECK(child.ok());
-  if (child->in_child()) become_agent(starter_, fds);
+  if (child->in_child()) become_agent(starter_, limits_.root_bytes, fds);
   pid_ = child->pid;
   pidfd_ = std::move(child->pidfd);
   write_map(pid_, "uid_map");
@@ -191,6 +271,12 @@ void TestSandbox::find_spawner() {
     auto children = read_file(path);
     if (children.ok() && !children->empty()) spawner_pid_ = std::stoi(*children);
     usleep(5000);
+  }
+  for (Controller controller : {Controller::kMemory, Controller::kPids}) {
+    std::string group = limiting_group(controller);
+    if (group == group_ + "/run") continue;
+    std::string pid = std::to_string(spawner_pid_);
+    ATOLL_CHECK(write_file_at(AT_FDCWD, group + "/cgroup.procs", pid).ok());
   }
 }
 

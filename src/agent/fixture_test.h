@@ -3,6 +3,7 @@
 // to it.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -10,18 +11,29 @@
 #include <string>
 #include <vector>
 
+#include "agent/birth_record.h"
 #include "agent/protocol.h"
 #include "base/fd.h"
+#include "linux/cgroup_tree.h"
 
 namespace atl::agent {
 
 inline constexpr int kOpenFiles = 300;  // soft limit with which the agent is born
 
 enum class Starter : uint8_t { kAgent, kSpawner };
+// Who starts programs where this host's limits apply to them.
+Starter limiting_starter();
+
+struct TestLimits {
+  uint64_t memory_bytes = 0;  // 0: none
+  uint32_t pids = 0;          // 0: none; the spawner counts too
+  OnOom on_oom = OnOom::kEndExec;
+  uint64_t root_bytes = 0;  // 0: the host's root; else a root of its own on a tmpfs of this size
+};
 
 class TestSandbox {
  public:
-  explicit TestSandbox(Starter starter);
+  explicit TestSandbox(Starter starter, TestLimits limits = {});
   ~TestSandbox();
   TestSandbox(const TestSandbox&) = delete;
 
@@ -36,11 +48,17 @@ class TestSandbox {
 
  private:
   bool make_cgroups();
+  bool set_limits();
+  std::string limiting_group(linux::Controller controller) const;
+  std::array<Fd, 4> open_counters() const;
   void make_listener();
   void launch();
   void find_spawner();
 
   Starter starter_;
+  TestLimits limits_;
+  linux::CgroupTree tree_;
+  std::string name_;
   std::string problem_;
   std::string group_;
   std::string directory_;

@@ -35,13 +35,9 @@ Result<Pipe> make_pipe() {
 
 Result<Launcher> Launcher::create(Fd spawner_socket) {
   Launcher launcher;
+  ATOLL_TRY(launcher.open_files_, raise_open_files_limit());
   ATOLL_TRY(launcher.null_device_, open_null_device());
   ATOLL_TRY(launcher.file_rules_, make_exec_file_rules(Landlock::kWhereThereIs));
-  ATOLL_TRY(launcher.programs_files_, read_open_files_limit());
-  launcher.own_files_ = launcher.programs_files_;
-  launcher.own_files_.rlim_cur = launcher.own_files_.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &launcher.own_files_) != 0)
-    return Error::system("raise open files limit");
   launcher.has_spawner_ = spawner_socket.valid();
   launcher.spawner_ = Spawner(std::move(spawner_socket));
   return launcher;
@@ -74,7 +70,7 @@ Result<Launched> Launcher::clone_into(const Start& start, std::string_view start
                                       const StartFds& fds) {
   Launched launched = {};
   if (!has_spawner_) {
-    auto outcome = start_process(start, fds, programs_files_, Parent::kCaller);
+    auto outcome = start_process(start, fds, open_files_.programs, Parent::kCaller);
     if (!outcome) return failed("clone", outcome.error().system_errno());
     launched.pid = outcome->pid;
     launched.pidfd = std::move(outcome->pidfd);
@@ -92,7 +88,7 @@ Result<Launched> Launcher::clone_into(const Start& start, std::string_view start
 
 Result<void> Launcher::check_spare_descriptors(int highest) const {
   // Numbers are given out lowest first, so all above the newest are free.
-  if (static_cast<rlim_t>(highest) + kSpareDescriptors < own_files_.rlim_cur) return {};
+  if (static_cast<rlim_t>(highest) + kSpareDescriptors < open_files_.own.rlim_cur) return {};
   return failed("pipe", EMFILE);
 }
 

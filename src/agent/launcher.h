@@ -12,8 +12,7 @@ namespace atl::agent {
 
 class Launcher {
  public:
-  // Raises the limit of open files, for the pipes of many execs; programs get the old one. Without
-  // a spawner the agent clones by itself.
+  // Raises this process's limit of open files. Without a spawner the agent clones by itself.
   static Result<Launcher> create(Fd spawner_socket);
 
   // An error names the operation alone, as StartFailed does. The leaf may be there after an error,
@@ -21,6 +20,12 @@ class Launcher {
   // `standard_input` stays the caller's.
   Result<Launched> launch(const Leaf& leaf, const Start& start, std::string_view start_payload,
                           int standard_input);
+
+  // The spawner is gone for good: nothing can ever be started again.
+  bool lost() const { return has_spawner_ && !spawner_.alive(); }
+  // Turns readable when the spawner is gone; -1 where there is none.
+  int spawner_fd() const { return spawner_.fd(); }
+  void spawner_ended() { spawner_.give_up(); }
 
   int null_device() const { return null_device_.get(); }
 
@@ -32,8 +37,7 @@ class Launcher {
 
   Fd null_device_;
   Fd file_rules_;
-  rlimit programs_files_ = {};
-  rlimit own_files_ = {};
+  OpenFilesLimits open_files_ = {};
   bool has_spawner_ = false;
   Spawner spawner_;
 };

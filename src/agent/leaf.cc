@@ -33,6 +33,10 @@ Leaf::Removal Leaf::remove() const {
   return populated ? Removal::kPopulated : Removal::kBusy;
 }
 
+Result<std::string> Leaf::read(const char* file) const {
+  return read_file_at(parent_, std::to_string(number_) + "/" + file);
+}
+
 Result<Fd> Leaf::open_events() const {
   return open_at(parent_, std::to_string(number_) + "/cgroup.events", O_RDONLY);
 }

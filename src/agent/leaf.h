@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -24,6 +25,9 @@ class Leaf {
   enum class Removal : uint8_t { kRemoved, kPopulated, kBusy };
   // kBusy: no live process is left, but the kernel still holds the directory; try again soon.
   Removal remove() const;
+
+  // One of its control files; an error where the host's leaves have no such file.
+  Result<std::string> read(const char* file) const;
 
   // Turns readable (POLLPRI) when the leaf becomes empty or stops being so.
   Result<Fd> open_events() const;

@@ -22,6 +22,8 @@ enum class Source : uint8_t {
   kStderr,
   kLeftPipe,  // of an exec that is over
   kLeftLeaf,
+  kOomNotice,
+  kSpawner,  // its end
 };
 
 struct Watch {

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "agent/exec_filter.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
@@ -67,7 +69,10 @@ int set_limits(const Plan& plan) {
   // Zero would not stop a core_pattern that is a pipe; one byte does.
   rlimit core = {1, 1};
   if (setrlimit(RLIMIT_CORE, &core) != 0) return -1;
-  return setrlimit(RLIMIT_NOFILE, &plan.open_files);
+  rlim_t files = plan.open_files.rlim_cur;
+  if (plan.start.open_files != 0) files = std::min<rlim_t>(files, plan.start.open_files);
+  rlimit fixed = {files, files};
+  return setrlimit(RLIMIT_NOFILE, &fixed);
 }
 
 int close_descriptors(const Plan& plan) {
@@ -227,10 +232,13 @@ std::string_view step_name(StartStep step) {
   return "unknown step";
 }
 
-Result<rlimit> read_open_files_limit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return Error::system("read open files limit");
-  return limit;
+Result<OpenFilesLimits> raise_open_files_limit() {
+  OpenFilesLimits limits;
+  if (getrlimit(RLIMIT_NOFILE, &limits.programs) != 0)
+    return Error::system("read open files limit");
+  limits.own = {limits.programs.rlim_max, limits.programs.rlim_max};
+  if (setrlimit(RLIMIT_NOFILE, &limits.own) != 0) return Error::system("raise open files limit");
+  return limits;
 }
 
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,

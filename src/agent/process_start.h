@@ -60,8 +60,12 @@ constexpr bool is_programs_fault(StartStep step) {
 }
 std::string_view step_name(StartStep step);
 
-// Open-file limit that programs get; the agent raises its own.
-Result<rlimit> read_open_files_limit();
+struct OpenFilesLimits {
+  rlimit programs;  // the soft one is what the sandbox was made with
+  rlimit own;
+};
+// Takes all that the hard limit allows for this process, which needs pipes for many programs.
+Result<OpenFilesLimits> raise_open_files_limit();
 
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
                                           const rlimit& open_files, Parent parent);

@@ -1,48 +1,159 @@
 #include "agent/program.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+
+#include "base/file.h"
 #include "linux/pidfd.h"
 
 namespace atl::agent {
 namespace {
 
+using std::chrono::microseconds;
+using std::chrono::steady_clock;
+
+constexpr microseconds kShortestPause{5'000};
+constexpr microseconds kLongestPause{1'000'000};
+
 uint64_t micros_of(const timeval& time) {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_usec);
 }
 
+int count_cpus() {
+  cpu_set_t cpus[16];  // 16,384 of them
+  if (sched_getaffinity(0, sizeof cpus, cpus) != 0) return 1;
+  return std::max(1, CPU_COUNT_S(sizeof cpus, cpus));
+}
+
+// Even with every cpu at work the limit is not passed before the next check.
+microseconds pause_until(uint64_t left_us) {
+  static const int kCpus = count_cpus();
+  microseconds pause(left_us / static_cast<uint64_t>(kCpus));
+  return std::clamp(pause, kShortestPause, kLongestPause);
+}
+
+std::optional<uint64_t> leaf_count(const Leaf& leaf, const char* file, std::string_view key) {
+  auto text = leaf.read(file);
+  return text ? find_count(*text, key) : std::nullopt;
+}
+
+uint16_t bit(LimitBit limit) { return static_cast<uint16_t>(limit); }
+
+uint16_t bit_of(Cause cause) {
+  switch (cause) {
+    case Cause::kWallTime:
+      return bit(LimitBit::kWallTime);
+    case Cause::kCpuTime:
+      return bit(LimitBit::kCpuTime);
+    case Cause::kOutput:
+      return bit(LimitBit::kOutput);
+    case Cause::kMemory:
+      return bit(LimitBit::kMemory);
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
+
+Program::Program(Leaf leaf, const Start& start, const Counts& before)
+    : leaf_(leaf),
+      timeout_ms_(start.timeout_ms),
+      cpu_limit_us_(uint64_t{start.cpu_time_ms} * 1000),
+      before_(before) {}
 
 void Program::launched(pid_t pid, Fd pidfd) {
   pid_ = pid;
   first_pid_ = static_cast<uint32_t>(pid);
   pidfd_ = std::move(pidfd);
-  if (timeout_ms_ > 0)
-    deadline_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms_);
+  // Now, because the file of a process that has ended belongs to the host's root. Not every kernel
+  // has it.
+  auto opened = open_file("/proc/" + std::to_string(pid) + "/io", O_RDONLY);
+  if (opened) storage_bytes_ = std::move(*opened);
+  SteadyTime now = steady_clock::now();
+  if (timeout_ms_ > 0) deadline_ = now + std::chrono::milliseconds(timeout_ms_);
+  if (cpu_limit_us_ > 0) cpu_check_at_ = now + pause_until(cpu_limit_us_);
 }
 
 void Program::let_go() {
   pid_.reset();
   pidfd_.reset();
+  storage_bytes_.reset();
   deadline_.reset();
+  cpu_check_at_.reset();
 }
 
-void Program::reaped(int wait_status, const rusage& usage, Exit& exit) {
+void Program::read_storage_bytes(Death& death) const {
+  if (!storage_bytes_) return;
+  auto text = read_all(storage_bytes_.get());
+  if (!text) return;
+  death.read_bytes = find_count(*text, "read_bytes:").value_or(0);
+  death.written_bytes = find_count(*text, "write_bytes:").value_or(0);
+}
+
+void Program::reaped(const Death& death, Counters& counters, Exit& exit) {
   let_go();
-  bool signaled = WIFSIGNALED(wait_status);
-  int status = signaled ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+  Counts now = counters.read();
+  bool memory_kill = hit_by_memory_kill(now);
+  bool signaled = WIFSIGNALED(death.wait_status);
+  int status = signaled ? WTERMSIG(death.wait_status) : WEXITSTATUS(death.wait_status);
   exit.ending = signaled ? Ending::kSignaled : Ending::kExited;
   exit.status = static_cast<uint8_t>(status);
-  exit.cause = signaled ? cause_of(status) : Cause::kProgram;
-  exit.user_us = micros_of(usage.ru_utime);
-  exit.system_us = micros_of(usage.ru_stime);
-  exit.peak_memory_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  exit.cause = signaled ? cause_of(status, memory_kill) : Cause::kProgram;
+  exit.read_bytes = death.read_bytes;
+  exit.written_bytes = death.written_bytes;
+  read_cpu_times(death.usage, exit);
+  read_peak_memory(death.usage, counters, exit);
+  if (ended_for_) exit.limits_hit |= bit_of(*ended_for_);
+  if (memory_kill) exit.limits_hit |= bit(LimitBit::kMemory);
+  if (hit_pids_limit(now)) exit.limits_hit |= bit(LimitBit::kPids);
+  if (cpu_limit_us_ > 0 && exit.user_us + exit.system_us >= cpu_limit_us_)
+    exit.limits_hit |= bit(LimitBit::kCpuTime);
+  if (exit.cause != Cause::kMemory) return;
+  if (!ended_for_) counters.explain_kill();
+  kill();
 }
 
-Cause Program::cause_of(int signal_number) const {
+Cause Program::cause_of(int signal_number, bool memory_kill) const {
   if ((client_signals_ >> (signal_number - 1) & 1) != 0) return Cause::kClient;
-  return timed_out_ && signal_number == SIGKILL ? Cause::kWallTime : Cause::kProgram;
+  if (signal_number != SIGKILL) return Cause::kProgram;
+  if (ended_for_) return *ended_for_;
+  return memory_kill ? Cause::kMemory : Cause::kProgram;
+}
+
+// Where leaves do not count for themselves, a kill of the sandbox that nobody else has claimed
+// since this one started may be its own.
+bool Program::hit_by_memory_kill(const Counts& now) const {
+  if (auto own = leaf_count(leaf_, "memory.events", "oom_kill")) return *own > 0;
+  return now.memory_kills + before_.explained_kills > before_.memory_kills + now.explained_kills;
+}
+
+// Kernels before 6.11 count a refused fork where the forking process is, newer ones where the limit
+// is.
+bool Program::hit_pids_limit(const Counts& now) const {
+  if (leaf_count(leaf_, "pids.events", "max").value_or(0) > 0) return true;
+  return now.refused_forks > before_.refused_forks;
+}
+
+// The leaf knows of every process that was ever in it, the main one only of those it waited for.
+void Program::read_cpu_times(const rusage& usage, Exit& exit) const {
+  auto text = leaf_.read("cpu.stat");
+  auto user = text ? find_count(*text, "user_usec") : std::nullopt;
+  auto system = text ? find_count(*text, "system_usec") : std::nullopt;
+  exit.user_us = user && system ? *user : micros_of(usage.ru_utime);
+  exit.system_us = user && system ? *system : micros_of(usage.ru_stime);
+}
+
+void Program::read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const {
+  auto text = leaf_.read("memory.peak");
+  auto own = text ? parse_count(*text) : std::nullopt;
+  auto all = own ? std::nullopt : counters.peak_memory_bytes();
+  exit.peak_scope = all ? PeakScope::kSandbox : PeakScope::kExec;
+  if (!own && !all) own = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  exit.peak_memory_bytes = own ? *own : *all;
 }
 
 void Program::signal(uint8_t signal_number) {
@@ -52,6 +163,13 @@ void Program::signal(uint8_t signal_number) {
   if (pidfd_) (void)linux::send_signal(pidfd_.get(), signal_number);
 }
 
+void Program::end(Cause cause) {
+  if (!ended_for_) ended_for_ = cause;
+  deadline_.reset();
+  cpu_check_at_.reset();
+  kill();
+}
+
 void Program::kill() const {
   auto killed = leaf_.kill();
   // Without the leaf the main process can still be ended; the rest is the warden's, by the group
@@ -59,11 +177,20 @@ void Program::kill() const {
   if (!killed && pidfd_) (void)linux::send_signal(pidfd_.get(), SIGKILL);
 }
 
+std::optional<SteadyTime> Program::deadline() const {
+  if (!deadline_ || !cpu_check_at_) return deadline_ ? deadline_ : cpu_check_at_;
+  return std::min(*deadline_, *cpu_check_at_);
+}
+
 void Program::check_deadline(SteadyTime now) {
-  if (!deadline_ || now < *deadline_) return;
-  deadline_.reset();
-  timed_out_ = true;
-  kill();
+  if (deadline_ && now >= *deadline_) end(Cause::kWallTime);
+  if (cpu_check_at_ && now >= *cpu_check_at_) check_cpu_time(now);
+}
+
+void Program::check_cpu_time(SteadyTime now) {
+  uint64_t used = leaf_count(leaf_, "cpu.stat", "usage_usec").value_or(0);
+  if (used >= cpu_limit_us_) return end(Cause::kCpuTime);
+  cpu_check_at_ = now + pause_until(cpu_limit_us_ - used);
 }
 
 }  // namespace atl::agent

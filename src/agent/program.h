@@ -1,6 +1,6 @@
 // The processes of one exec: the main one, held by pidfd until it is reaped, and all others in its
-// leaf. Knows when their time is over and who sent which signal, so that it can say who ended the
-// main process.
+// leaf. Knows when their time is over, who sent which signal and what the kernel counted, so that
+// it can say who ended the main process and which limits were hit.
 #pragma once
 
 #include <sys/resource.h>
@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "agent/counters.h"
 #include "agent/leaf.h"
 #include "agent/protocol.h"
 #include "base/clock.h"
@@ -15,14 +16,26 @@
 
 namespace atl::agent {
 
+// What the kernel tells whoever waits for the main process.
+struct Death {
+  int wait_status = 0;
+  rusage usage = {};
+  uint64_t read_bytes = 0;
+  uint64_t written_bytes = 0;
+};
+
 class Program {
  public:
-  Program(Leaf leaf, uint32_t timeout_ms) : leaf_(leaf), timeout_ms_(timeout_ms) {}
+  // `before`: what had been counted before it started.
+  Program(Leaf leaf, const Start& start, const Counts& before);
 
   // The wall time starts now.
   void launched(pid_t pid, Fd pidfd);
-  // Fills in how the main process ended and what it used.
-  void reaped(int wait_status, const rusage& usage, Exit& exit);
+  // Before the main process is waited for: nobody knows its bytes later.
+  void read_storage_bytes(Death& death) const;
+  // Fills in how the main process ended, what was used and which limits were hit. Kills the rest
+  // after a memory kill.
+  void reaped(const Death& death, Counters& counters, Exit& exit);
   // Not ours to watch any more; what still runs is left alone.
   void let_go();
 
@@ -33,24 +46,36 @@ class Program {
 
   // From the daemon: SIGKILL goes to every process, any other signal to the main one.
   void signal(uint8_t signal_number);
+  // A limit ends every process; the first cause is the one that is told.
+  void end(Cause cause);
   void kill() const;
 
-  std::optional<SteadyTime> deadline() const { return deadline_; }
-  // Kills every process when the wall time is over.
+  // When to check the time.
+  std::optional<SteadyTime> deadline() const;
+  // Ends every process when the wall time or the cpu time is over.
   void check_deadline(SteadyTime now);
 
   const Leaf& leaf() const { return leaf_; }
 
  private:
-  Cause cause_of(int signal_number) const;
+  Cause cause_of(int signal_number, bool memory_kill) const;
+  void check_cpu_time(SteadyTime now);
+  bool hit_by_memory_kill(const Counts& now) const;
+  bool hit_pids_limit(const Counts& now) const;
+  void read_cpu_times(const rusage& usage, Exit& exit) const;
+  void read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const;
 
   Leaf leaf_;
   uint32_t timeout_ms_;
+  uint64_t cpu_limit_us_;
+  Counts before_;
   std::optional<pid_t> pid_;
   uint32_t first_pid_ = 0;
   Fd pidfd_;
+  Fd storage_bytes_;  // /proc/<pid>/io
   std::optional<SteadyTime> deadline_;
-  bool timed_out_ = false;
+  std::optional<SteadyTime> cpu_check_at_;
+  std::optional<Cause> ended_for_;
   uint64_t client_signals_ = 0;  // bit n-1: the daemon sent signal n
 };
 

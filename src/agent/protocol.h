@@ -129,7 +129,7 @@ struct Output {
 };
 
 enum class Ending : uint8_t { kExited = 0, kSignaled = 1 };
-// Who ended the main process. kMemory: the kernel, or the agent after a kill by the kernel.
+// Who ended it. kMemory: the kernel, or the agent after it. kOutput: even if it was faster.
 enum class Cause : uint8_t {
   kProgram = 0,
   kWallTime = 1,

@@ -23,6 +23,8 @@ class Remains {
   void add_watches(PollSet& polls) const;
   void discard_output(int null_device);
   void try_to_remove(SteadyTime now);
+  // A failure means that all are gone already.
+  void kill() const { (void)leaf_.kill(); }
   // When to try again without an event.
   std::optional<SteadyTime> retry_at() const { return retry_at_; }
 

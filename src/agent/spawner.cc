@@ -144,7 +144,8 @@ Result<pid_t> Spawner::exchange(const int (&fds)[kFdCount]) {
 Result<SpawnBasis> make_spawn_basis() {
   SpawnBasis basis;
   ATOLL_TRY(basis.file_rules, make_exec_file_rules(Landlock::kWhereThereIs));
-  ATOLL_TRY(basis.open_files, read_open_files_limit());
+  ATOLL_TRY(OpenFilesLimits open_files, raise_open_files_limit());
+  basis.open_files = open_files.programs;
   return basis;
 }
 

@@ -28,6 +28,10 @@ class Spawner {
   // for good.
   Result<pid_t> start(std::string_view start_payload, const StartFds& fds);
 
+  bool alive() const { return socket_.valid(); }
+  int fd() const { return socket_.get(); }
+  void give_up() { socket_.reset(); }
+
  private:
   Result<pid_t> exchange(const int (&fds)[6]);
   Fd socket_;

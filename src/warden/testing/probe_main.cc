@@ -257,8 +257,11 @@ std::string answer_to(const std::string& question) {
 
 // Keeps nothing open, so that the questions see what the spawner is born with.
 bool serve_one_spawn() {
+  rlimit files;  // raised for the pipes of many programs
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return false;
   auto basis = agent::make_spawn_basis();
-  return basis && agent::serve_spawn(3, *basis).ok();
+  bool served = basis && agent::serve_spawn(3, *basis).ok();
+  return setrlimit(RLIMIT_NOFILE, &files) == 0 && served;
 }
 
 // Answers questions and serves the real requests, which are longer than one byte.

@@ -1,0 +1,49 @@
+// What the kernel counts about memory and processes of the whole sandbox, read from the descriptors
+// that the agent was born with. Exec reads the same of its own leaf where the host can tell.
+//
+// The kernel raises its count of memory kills before it sends the signal, so a count that is read
+// after the victim was reaped includes its kill.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace atl::agent {
+
+// The number at the start of a text.
+std::optional<uint64_t> parse_count(std::string_view text);
+// The number after "<key> " at the start of a line.
+std::optional<uint64_t> find_count(std::string_view text, std::string_view key);
+
+// What had been counted at one moment.
+struct Counts {
+  uint64_t memory_kills = 0;
+  uint64_t explained_kills = 0;  // of these: kills whose exec is known
+  uint64_t refused_forks = 0;
+};
+
+class Counters {
+ public:
+  // `memory_peak` may be missing.
+  static Result<Counters> create(Fd memory_events, Fd pids_events, Fd memory_peak);
+
+  Counts read() const;
+  // Of all processes together, since the sandbox was made; nothing where the host does not know.
+  std::optional<uint64_t> peak_memory_bytes() const;
+  // One more of the kills belongs to an exec: no other exec needs to be suspected of it.
+  void explain_kill() { ++explained_kills_; }
+
+ private:
+  Counters(Fd memory_events, Fd pids_events, Fd memory_peak);
+
+  Fd memory_events_;
+  Fd pids_events_;
+  Fd memory_peak_;
+  uint64_t explained_kills_ = 0;
+};
+
+}  // namespace atl::agent
