@@ -208,8 +208,7 @@ void ExecTable::layer_answered(const LayerProbe::Answer& answer) {
 }
 
 void ExecTable::end_all_for_memory() {
-  for (auto& [number, exec] : execs_)
-    if (exec.program().pid()) exec.program().end(Cause::kMemory);
+  for (auto& [number, exec] : execs_) exec.program().end(Cause::kMemory);
   for (auto& [number, remains] : remains_) remains.kill();
 }
 

@@ -4,12 +4,16 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace atl::agent {
 namespace {
 
-// Together longer than the kernel takes from the notice to the kill.
-constexpr int kChecks = 40;
-constexpr auto kPause = std::chrono::milliseconds(5);
+// Between notice and kill the kernel writes a report of many lines to its console, which takes
+// seconds where that is a slow line.
+constexpr auto kLongest = std::chrono::seconds(10);
+constexpr auto kFirstPause = std::chrono::milliseconds(5);
+constexpr auto kLastPause = std::chrono::milliseconds(100);
 
 bool is_v2_file(int fd) {
   struct statfs status;
@@ -35,7 +39,8 @@ void OomWatch::noticed(SteadyTime now) {
   [[maybe_unused]] ssize_t count = poll_events_ == POLLPRI
                                        ? pread(notice_.get(), text, sizeof text, 0)
                                        : read(notice_.get(), text, sizeof text);
-  checks_left_ = kChecks;
+  watch_until_ = now + kLongest;
+  pause_ = kFirstPause;
   check_at_ = now;
 }
 
@@ -43,8 +48,9 @@ bool OomWatch::check(uint64_t memory_kills, SteadyTime now) {
   if (!check_at_ || now < *check_at_) return false;
   bool killed = memory_kills > seen_kills_;
   seen_kills_ = memory_kills;
-  check_at_ = now + kPause;
-  if (killed || --checks_left_ == 0) check_at_.reset();
+  check_at_ = now + pause_;
+  pause_ = std::min(pause_ * 2, kLastPause);
+  if (killed || now > watch_until_) check_at_.reset();
   return killed;
 }
 

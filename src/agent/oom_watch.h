@@ -2,8 +2,8 @@
 // all that runs (OnOom::kEndSandbox).
 //
 // The notice alone is not proof. Version 1 gives it before the kill, which may then turn out not to
-// be needed; version 2 gives it for every memory event. So a notice only starts a short watch of
-// the counter.
+// be needed; version 2 gives it for every memory event. So a notice only starts a watch of the
+// counter.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ class OomWatch {
   Fd notice_;  // not valid: nothing to watch
   short poll_events_;
   uint64_t seen_kills_ = 0;
-  int checks_left_ = 0;
+  SteadyTime watch_until_;
+  std::chrono::milliseconds pause_{0};
   std::optional<SteadyTime> check_at_;
 };
 
