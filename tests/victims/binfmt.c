@@ -1,0 +1,11 @@
+// Registers an interpreter for other people's files, with the credentials of the file.
+// victim: id=ESC-04
+#include <sys/mount.h>
+
+#include "victim.h"
+
+int main(void) {
+  attempt_open("/proc/sys/fs/binfmt_misc/register", O_WRONLY);
+  attempt("mount binfmt_misc", mount("none", "/mnt", "binfmt_misc", 0, NULL));
+  return conclude();
+}

@@ -1,0 +1,23 @@
+// Looks for processes in /proc that are not of this sandbox: process 1 must be the agent.
+// victim: id=ESC-18
+#include <dirent.h>
+
+#include "victim.h"
+
+int main(void) {
+  char name[64] = "";
+  if (read_text("/proc/1/comm", name, sizeof name) < 0) unjudged("/proc/1/comm is not there");
+  if (strncmp(name, "atoll-agent", 11) != 0) broke("process 1 is %s", name);
+  DIR* directory = opendir("/proc");
+  for (struct dirent* entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+    char path[300];
+    snprintf(path, sizeof path, "/proc/%s/comm", entry->d_name);
+    if (atoi(entry->d_name) <= 0 || read_text(path, name, sizeof name) <= 0) continue;
+    name[strcspn(name, "\n")] = '\0';
+    if (strcmp(name, "atolld") == 0 || strcmp(name, "atoll-warden") == 0 ||
+        strcmp(name, "kthreadd") == 0)
+      broke("sees %s as process %s", name, entry->d_name);
+  }
+  closedir(directory);
+  return conclude();
+}

@@ -1,0 +1,11 @@
+// A bind of one directory over another.
+// victim: id=ESC-12
+#include <sys/mount.h>
+
+#include "victim.h"
+
+int main(void) {
+  attempt("bind", mount("/tmp", "/mnt", NULL, MS_BIND, NULL));
+  attempt("recursive bind", mount("/", "/mnt", NULL, MS_BIND | MS_REC, NULL));
+  return conclude();
+}

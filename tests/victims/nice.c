@@ -1,0 +1,11 @@
+// Gives itself a higher priority than others, for the processor and for the disk.
+// victim: id=RES-05
+#include <sys/resource.h>
+
+#include "victim.h"
+
+int main(void) {
+  attempt("nice -20", setpriority(PRIO_PROCESS, 0, -20));
+  attempt("real-time disk priority", syscall(SYS_ioprio_set, 1, 0, 1 << 13));
+  return conclude();
+}

@@ -1,0 +1,11 @@
+// Covers /proc by a tmpfs and by a bind, so that later writes of a runtime land in a fake.
+// victim: id=ESC-07
+#include <sys/mount.h>
+
+#include "victim.h"
+
+int main(void) {
+  attempt("tmpfs over /proc/self", mount("none", "/proc/self/fdinfo", "tmpfs", 0, NULL));
+  attempt("bind over /proc", mount("/tmp", "/proc/self/fdinfo", NULL, MS_BIND, NULL));
+  return conclude();
+}

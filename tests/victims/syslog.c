@@ -1,0 +1,12 @@
+// Reads and clears the kernel's log by system call.
+// victim: id=ESC-26
+#include <sys/klog.h>
+
+#include "victim.h"
+
+int main(void) {
+  char text[256];
+  attempt("read all", klogctl(3, text, sizeof text));
+  attempt("console off and on", klogctl(8, NULL, 7));
+  return conclude();
+}

@@ -1,0 +1,11 @@
+// Unmounts what covers the files of /proc, and /proc itself.
+// victim: id=ESC-12
+#include <sys/mount.h>
+
+#include "victim.h"
+
+int main(void) {
+  attempt("umount /proc/kcore", umount2("/proc", MNT_DETACH));
+  attempt("umount /", umount2("/", MNT_DETACH));
+  return conclude();
+}

@@ -1,0 +1,10 @@
+// Hangs up its terminal for everybody.
+// victim: id=ESC-26
+#include "victim.h"
+
+static long call(void) { return vhangup(); }
+
+int main(void) {
+  attempt_in_child("vhangup", call);
+  return conclude();
+}
