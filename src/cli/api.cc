@@ -162,6 +162,10 @@ Result<json::object> Api::create_sandbox(const SandboxOptions& options) {
   return call({http::Method::kPost, "/v1/sandboxes", create_body(options), kCallTime});
 }
 
+Result<json::object> Api::create_sandbox(json::object request) {
+  return call({http::Method::kPost, "/v1/sandboxes", std::move(request), kCallTime});
+}
+
 Result<json::object> Api::show_sandbox(const std::string& id) {
   ATOLL_TRY(std::string target, sandbox_target(id));
   return call({http::Method::kGet, target, {}, kCallTime});
@@ -213,6 +217,20 @@ Result<json::object> Api::run_exec(const ExecRequest& request) {
     longest = request.timeout;
   }
   return call({http::Method::kPost, target + "/execs", std::move(body), longest + kAnswerTime});
+}
+
+Result<json::object> Api::start_exec(const std::string& sandbox, json::object request) {
+  ATOLL_TRY(std::string target, sandbox_target(sandbox));
+  milliseconds longest = kCallTime;
+  const json::value* timeout = request.if_contains("timeout_ms");
+  if (timeout != nullptr && timeout->is_int64())
+    longest = milliseconds(timeout->as_int64()) + kAnswerTime;
+  return call({http::Method::kPost, target + "/execs", std::move(request), longest});
+}
+
+Result<json::object> Api::show_exec(const std::string& sandbox, const std::string& exec) {
+  ATOLL_TRY(std::string target, sandbox_target(sandbox));
+  return call({http::Method::kGet, target + "/execs/" + percent_encode(exec), {}, kCallTime});
 }
 
 }  // namespace atl::cli

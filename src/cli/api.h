@@ -22,6 +22,8 @@ class Api {
   explicit Api(Server server) : server_(std::move(server)) {}
 
   Result<boost::json::object> create_sandbox(const SandboxOptions& options);
+  // With every field of the request as it stands.
+  Result<boost::json::object> create_sandbox(boost::json::object request);
   Result<boost::json::object> show_sandbox(const std::string& id);
   Result<boost::json::object> show_receipt(const std::string& id);
   // Every page of the list.
@@ -37,6 +39,9 @@ class Api {
   };
   // Waits for the end of the program.
   Result<boost::json::object> run_exec(const ExecRequest& request);
+  // With every field of the request as it stands; the answer may take as long as its timeout_ms.
+  Result<boost::json::object> start_exec(const std::string& sandbox, boost::json::object request);
+  Result<boost::json::object> show_exec(const std::string& sandbox, const std::string& exec);
 
  private:
   struct Call {

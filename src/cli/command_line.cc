@@ -37,6 +37,8 @@ struct Raw {
   std::vector<std::string> ids;
   std::vector<std::string> command;
   std::string public_key;
+  bool list = false;
+  std::vector<std::string> only;
 };
 
 void add_global_options(CLI::App& app, Raw& raw) {
@@ -74,6 +76,9 @@ void add_host_commands(CLI::App& app, Raw& raw) {
       ->required()
       ->type_name("DIR");
   add_command(*templates, "ls", "List the installed templates");
+  CLI::App* selftest = add_command(app, "selftest", "Attack this host's Atoll from inside (root)");
+  selftest->add_option("--only", raw.only, "Run only these attacks")->type_name("NAME");
+  selftest->add_flag("--list", raw.list, "List the attacks and run none");
   add_command(app, "version", "Print the version");
 }
 
@@ -243,6 +248,11 @@ Result<Command> make_receipt(const Raw& raw, const CLI::App& chosen) {
   return Command(VerifyReceiptCommand{raw.file, raw.public_key});
 }
 
+Command make_selftest(const Raw& raw) {
+  using Mode = SelftestCommand::Mode;
+  return SelftestCommand{raw.list ? Mode::kList : Mode::kRun, raw.only};
+}
+
 Result<Command> make_command(const CLI::App& app, const Raw& raw) {
   const CLI::App* chosen = app.get_subcommands().front();
   const std::string& name = chosen->get_name();
@@ -257,6 +267,7 @@ Result<Command> make_command(const CLI::App& app, const Raw& raw) {
   if (name == "ls") return Command(ListCommand{});
   if (name == "show") return Command(ShowCommand{raw.id});
   if (name == "rm") return Command(RemoveCommand{raw.ids});
+  if (name == "selftest") return make_selftest(raw);
   if (name == "version") return Command(VersionCommand{});
   if (name == "receipt") return make_receipt(raw, *chosen->get_subcommands().front());
   ATOLL_CHECK(name == "template");

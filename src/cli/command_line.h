@@ -72,15 +72,21 @@ struct VerifyReceiptCommand {
   std::string file;        // "-" is standard input
   std::string public_key;  // a file or the key itself; empty: this host's
 };
+struct SelftestCommand {
+  enum class Mode : unsigned char { kRun, kList };
+  Mode mode = Mode::kRun;
+  std::vector<std::string> only;  // names of victims; empty: all
+};
 struct VersionCommand {};
 struct HelpCommand {
   std::string text;
 };
 
-using Command = std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, DoctorCommand,
-                             ShowKeyCommand, AddTemplateCommand, ListTemplatesCommand, RunCommand,
-                             CreateCommand, ListCommand, ShowCommand, RemoveCommand, ExecCommand,
-                             ShowReceiptCommand, VerifyReceiptCommand, VersionCommand>;
+using Command =
+    std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, DoctorCommand, ShowKeyCommand,
+                 AddTemplateCommand, ListTemplatesCommand, RunCommand, CreateCommand, ListCommand,
+                 ShowCommand, RemoveCommand, ExecCommand, ShowReceiptCommand, VerifyReceiptCommand,
+                 SelftestCommand, VersionCommand>;
 
 struct CommandLine {
   Places places;

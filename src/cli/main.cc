@@ -9,6 +9,7 @@
 #include "cli/host_commands.h"
 #include "cli/receipt_commands.h"
 #include "cli/sandbox_commands.h"
+#include "cli/selftest/selftest.h"
 #include "cli/template_commands.h"
 #include "cli/terminal.h"
 
@@ -45,6 +46,9 @@ struct Runner {
   }
   Result<int> operator()(const VerifyReceiptCommand& verify) const {
     return run_verify_receipt(line, verify);
+  }
+  Result<int> operator()(const SelftestCommand& selftest) const {
+    return selftest::run_selftest(line, selftest);
   }
   Result<int> operator()(const RemoveCommand& remove) const { return run_remove(line, remove); }
 };

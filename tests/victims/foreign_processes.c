@@ -7,7 +7,8 @@
 int main(void) {
   char name[64] = "";
   if (read_text("/proc/1/comm", name, sizeof name) < 0) unjudged("/proc/1/comm is not there");
-  if (strncmp(name, "atoll-agent", 11) != 0) broke("process 1 is %s", name);
+  // Executed from memory, and cut to 15 letters: "memfd:atoll-age".
+  if (strstr(name, "atoll-age") == NULL) broke("process 1 is %s", name);
   DIR* directory = opendir("/proc");
   for (struct dirent* entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
     char path[300];

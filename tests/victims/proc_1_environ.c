@@ -1,18 +1,15 @@
-// Reads the environment and the descriptors of process 1.
+// Reads the environment of process 1 and opens its descriptors.
 // victim: id=ESC-19
-#include <dirent.h>
-
 #include "victim.h"
 
 int main(void) {
   attempt_open("/proc/1/environ", O_RDONLY);
-  DIR* directory = opendir("/proc/1/fd");
-  if (directory == NULL) {
-    note("/proc/1/fd: %s", strerror(errno));
-    return conclude();
+  // Their numbers may be seen by root inside; what they are and what is behind them not.
+  for (int fd = 0; fd < 16; ++fd) {
+    char path[64], target[256];
+    snprintf(path, sizeof path, "/proc/1/fd/%d", fd);
+    if (readlink(path, target, sizeof target) >= 0) broke("%s can be read", path);
+    if (open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) >= 0) broke("%s can be opened", path);
   }
-  for (struct dirent* entry = readdir(directory); entry != NULL; entry = readdir(directory))
-    if (entry->d_name[0] != '.') broke("/proc/1/fd shows %s", entry->d_name);
-  closedir(directory);
   return conclude();
 }

@@ -6,7 +6,9 @@
 
 static int worst = kHeld;
 
-static void print(const char* format, va_list values) {
+// The runner looks for the marks, to show the line that matters.
+static void print(const char* mark, const char* format, va_list values) {
+  printf("%s", mark);
   vprintf(format, values);
   printf("\n");
   fflush(stdout);
@@ -19,7 +21,7 @@ static bool is_refusal(int number) {
 void broke(const char* format, ...) {
   va_list values;
   va_start(values, format);
-  print(format, values);
+  print("BROKE: ", format, values);
   va_end(values);
   worst = kBrokeThrough;
 }
@@ -27,7 +29,7 @@ void broke(const char* format, ...) {
 void unjudged(const char* format, ...) {
   va_list values;
   va_start(values, format);
-  print(format, values);
+  print("UNJUDGED: ", format, values);
   va_end(values);
   if (worst == kHeld) worst = kUnjudged;
 }
@@ -35,14 +37,14 @@ void unjudged(const char* format, ...) {
 void note(const char* format, ...) {
   va_list values;
   va_start(values, format);
-  print(format, values);
+  print("", format, values);
   va_end(values);
 }
 
 int not_tried(const char* format, ...) {
   va_list values;
   va_start(values, format);
-  print(format, values);
+  print("", format, values);
   va_end(values);
   return kNotTried;
 }

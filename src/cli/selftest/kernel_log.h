@@ -1,0 +1,28 @@
+// KernelLog: what the kernel complained about since the last look, from /dev/kmsg.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace atl::cli::selftest {
+
+class KernelLog {
+ public:
+  // From here on.
+  static Result<KernelLog> open();
+  std::vector<std::string> take_complaints() const;
+
+ private:
+  KernelLog() = default;
+  Fd fd_;
+};
+
+// Whether a message says that the kernel itself went wrong, or that a module was asked for. A
+// program that crashed or ran out of memory is no complaint.
+bool is_complaint(std::string_view message);
+
+}  // namespace atl::cli::selftest

@@ -1,0 +1,186 @@
+#include "cli/selftest/selftest.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <boost/json/serialize.hpp>
+
+#include "base/file.h"
+#include "cli/host.h"
+#include "cli/interrupt.h"
+#include "cli/selftest/host_oracle.h"
+#include "cli/selftest/judgement.h"
+#include "cli/selftest/report.h"
+#include "cli/selftest/sandboxes.h"
+#include "cli/selftest/victim_list.h"
+#include "cli/template_commands.h"
+
+namespace atl::cli::selftest {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kMaxListBytes = 1 << 20;
+
+Result<std::string> find_share() {
+  ATOLL_TRY(std::string binaries, find_binaries());
+  std::string share = binaries + "/../share/atoll/selftest";
+  if (access((share + "/digest").c_str(), R_OK) == 0) return share;
+  return Error(Code::kNotFound, "the selftest's image is not in " + share +
+                                    "\n  remedy: build the target selftest-image, or make install");
+}
+
+Result<std::vector<Victim>> read_victims(const std::string& share,
+                                         const std::vector<std::string>& only) {
+  ATOLL_TRY(std::string text, read_file(share + "/victims.tsv", kMaxListBytes));
+  ATOLL_TRY(std::vector<Victim> victims, parse_victims(text));
+  std::erase_if(victims, [](const Victim& victim) { return victim.place == Place::kNone; });
+  for (const std::string& name : only)
+    if (std::none_of(victims.begin(), victims.end(),
+                     [&](const Victim& victim) { return victim.name == name; }))
+      return Error(Code::kInvalid, "there is no victim \"" + name + "\": atoll selftest --list");
+  if (!only.empty())
+    std::erase_if(victims, [&](const Victim& victim) {
+      return std::find(only.begin(), only.end(), victim.name) == only.end();
+    });
+  return victims;
+}
+
+int print_list(const std::vector<Victim>& victims, Format format) {
+  json::array rows;
+  for (const Victim& victim : victims) {
+    if (format == Format::kText)
+      printf("%-6s  %-24s %s\n", victim.id.c_str(), victim.name.c_str(), victim.about.c_str());
+    rows.push_back({{"name", victim.name}, {"id", victim.id}, {"about", victim.about}});
+  }
+  if (format == Format::kJson)
+    printf("%s\n", json::serialize(json::object{{"victims", std::move(rows)}}).c_str());
+  return 0;
+}
+
+bool is_installed(const Places& places, const std::string& share) {
+  std::string installed = places.templates() + "/selftest";
+  for (auto [built, kept] :
+       {std::pair{"/digest", "/image"}, {"/template.toml", "/template.toml"}}) {
+    auto wanted = read_file(share + built);
+    auto found = read_file(installed + kept);
+    if (!wanted || !found || *wanted != *found) return false;
+  }
+  return true;
+}
+
+Result<void> install(const Places& places, const std::string& share) {
+  if (is_installed(places, share)) return {};
+  umask(022);
+  auto installed = install_template(places, share);
+  if (!installed) return std::move(installed).error().with_context("add the template selftest");
+  return {};
+}
+
+// One run of the selftest, on one thread.
+class Selftest {
+ public:
+  Selftest(Sandboxes& sandboxes, HostOracle& oracle, Report& report)
+      : sandboxes_(sandboxes), oracle_(oracle), report_(report) {}
+
+  Result<void> run(const std::vector<Victim>& victims);
+
+ private:
+  Result<Judgement> try_victim(const Victim& victim, const std::string& user);
+  Result<void> look_at_host(Judgement& judgement);
+
+  Sandboxes& sandboxes_;
+  HostOracle& oracle_;
+  Report& report_;
+  std::string beat_;
+};
+
+void call_broken(Judgement& judgement, const std::string& change) {
+  judgement.detail =
+      judgement.outcome == Outcome::kBroke ? judgement.detail + "; " + change : change;
+  judgement.outcome = Outcome::kBroke;
+}
+
+Result<void> Selftest::look_at_host(Judgement& judgement) {
+  ATOLL_TRY(std::vector<std::string> changes, oracle_.take_changes());
+  for (const std::string& change : changes) call_broken(judgement, change);
+  auto beat = sandboxes_.beat();
+  if (!beat)
+    call_broken(judgement, "the neighbour suffers: " + beat.error().message());
+  else if (*beat != beat_)
+    call_broken(judgement, "the neighbour sees other bytes in a shared file");
+  return {};
+}
+
+Result<Judgement> Selftest::try_victim(const Victim& victim, const std::string& user) {
+  Judgement judgement;
+  auto exec = sandboxes_.run(victim, user);
+  if (!exec) {
+    judgement.detail = exec.error().message();
+  } else {
+    ATOLL_TRY(judgement, judge(victim, *exec));
+    ATOLL_TRY(std::string output, output_bytes(*exec, "stdout"));
+    ATOLL_TRY(std::string errors, output_bytes(*exec, "stderr"));
+    if (oracle_.is_leak(output) || oracle_.is_leak(errors))
+      call_broken(judgement, "it printed the host's secret");
+  }
+  // While its sandbox still lives: it may hold what others need.
+  ATOLL_TRY_VOID(look_at_host(judgement));
+  auto removed = sandboxes_.forget_fresh();
+  if (!removed)
+    call_broken(judgement, "its sandbox cannot be removed: " + removed.error().message());
+  return judgement;
+}
+
+Result<void> Selftest::run(const std::vector<Victim>& victims) {
+  ATOLL_TRY_VOID(sandboxes_.start_neighbour());
+  ATOLL_TRY(beat_, sandboxes_.beat());
+  ATOLL_TRY_VOID(oracle_.begin());
+  for (const Victim& victim : victims) {
+    for (const std::string& user : victim.users) {
+      ATOLL_TRY(Judgement judgement, try_victim(victim, user));
+      report_.add(victim, user, judgement);
+    }
+  }
+  ATOLL_TRY(std::vector<std::string> other, oracle_.find_other_bytes());
+  for (const std::string& finding : other) report_.add_finding(finding);
+  return {};
+}
+
+}  // namespace
+
+Result<int> run_selftest(const CommandLine& line, const SelftestCommand& command) {
+  ATOLL_TRY(std::string share, find_share());
+  ATOLL_TRY(std::vector<Victim> victims, read_victims(share, command.only));
+  if (command.mode == SelftestCommand::Mode::kList) return print_list(victims, line.format);
+  if (geteuid() != 0)
+    return Error(Code::kDenied, "atoll selftest must run as root: it watches the host meanwhile");
+  ATOLL_TRY(Server server, find_server(line.places, line.server));
+  auto ready = check_ready(server.host, server.port);
+  if (!ready)
+    return std::move(ready).error().with_context(
+        "selftest attacks a running Atoll; start it first");
+  ATOLL_TRY_VOID(install(line.places, share));
+
+  // In this order: the oracle forks, and the guard starts a thread.
+  ATOLL_TRY(std::unique_ptr<HostOracle> oracle, HostOracle::create(line.places));
+  InterruptGuard guard;
+  Sandboxes sandboxes(std::move(server), oracle->environment());
+  guard.on_interrupt([&sandboxes, &oracle] {
+    auto removed = sandboxes.remove_all();
+    if (!removed) fprintf(stderr, "atoll: %s\n", removed.error().message().c_str());
+    (void)oracle->remove_directory();
+  });
+  Report report(line.format);
+  auto done = Selftest(sandboxes, *oracle, report).run(victims);
+  auto removed = sandboxes.remove_all();
+  guard.on_interrupt({});
+  if (!done) return std::move(done).error();
+  if (!removed) return std::move(removed).error();
+  return report.finish();
+}
+
+}  // namespace atl::cli::selftest
