@@ -17,7 +17,7 @@ setup:
 
 build: setup ## build the programs into build/release/bin
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target $(PROGRAMS)
+	@cmake --build --preset release --target $(PROGRAMS) selftest-image
 
 # Built once; a template that did not change costs some milliseconds.
 images:
@@ -52,9 +52,12 @@ down: ## stop Atoll and remove every sandbox
 clean: ## remove build/ (stop Atoll first: make down)
 	@rm -rf build
 
-install: ## install the programs and the systemd unit (PREFIX=/usr/local, DESTDIR=)
+install: ## install the programs, the selftest and the systemd unit (PREFIX=/usr/local, DESTDIR=)
 	@for program in $(PROGRAMS); do \
 	  install -D -m 755 $(RELEASE)/bin/$$program $(DESTDIR)$(PREFIX)/bin/$$program; done
+	@for file in image.erofs digest template.toml victims.tsv; do \
+	  install -D -m 644 $(RELEASE)/share/atoll/selftest/$$file \
+	    $(DESTDIR)$(PREFIX)/share/atoll/selftest/$$file; done
 	@install -d $(DESTDIR)/etc/systemd/system
 	@sed 's|/usr/local|$(PREFIX)|g' deploy/atoll.service >$(DESTDIR)/etc/systemd/system/atoll.service
 	@echo "installed; next: atoll template add build/images/python && systemctl enable --now atoll"

@@ -5,6 +5,7 @@
 static long call(void) { return vhangup(); }
 
 int main(void) {
+  if (!may_harm()) return not_tried("would hang up the terminal");
   attempt_in_child("vhangup", call);
   return conclude();
 }
