@@ -1,4 +1,4 @@
-"""The hostile programs break nothing in a live Atoll, and break through where their wall is missing."""
+"""The hostile programs break nothing in a live Atoll, but do where their wall is missing."""
 import glob
 import json
 import os
@@ -21,9 +21,11 @@ SECONDS = 800
 MISSING = {
     "system call filter": [
         "add_key", "keyctl", "request_key", "bpf", "perf_event_open", "userfaultfd", "io_uring",
-        "unshare_others", "setns", "int80", "kcmp", "process_vm_readv", "process_vm_writev", "process_madvise", "ptrace_attach",
-        "ptrace_traceme", "pidfd_getfd", "personality", "modify_ldt", "af_packet",
-        "netlink_families", "raw_socket", "socket_families", "seccomp_off", "memory_program", "terminal_input", "syslog", "name_to_handle", "statmount"],
+        "unshare_others", "setns", "int80", "kcmp", "process_vm_readv", "process_vm_writev",
+        "process_madvise", "ptrace_attach", "ptrace_traceme", "pidfd_getfd", "personality",
+        "modify_ldt", "af_packet", "netlink_families", "raw_socket", "socket_families",
+        "seccomp_off", "memory_program", "terminal_input", "syslog", "name_to_handle",
+        "statmount"],
     "empty capability sets": [
         "capability_audit", "mount_tmpfs", "mount_bind", "proc_cover", "fsopen", "open_tree",
         "mount_setattr", "cgroup_mount", "mknod_block", "mknod_char", "landlock", "sethostname",
@@ -163,7 +165,7 @@ class Selftest(atoll.SystemTest):
         self.assert_nothing_left()
 
     def test_without_a_server_it_says_so(self):
-        command = [os.path.join(atoll.BIN, "atoll"), "--state-dir", "/nonexistent/atoll", "selftest"]
+        command = [os.path.join(atoll.BIN, "atoll"), "--state-dir", "/nonexistent", "selftest"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                               check=False)
         self.assertNotEqual(done.returncode, 0)
