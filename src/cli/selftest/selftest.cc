@@ -8,15 +8,18 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "agent/exec_filter.h"
 #include "base/file.h"
 #include "cli/host.h"
 #include "cli/interrupt.h"
+#include "cli/selftest/filter_check.h"
 #include "cli/selftest/host_oracle.h"
 #include "cli/selftest/judgement.h"
 #include "cli/selftest/report.h"
 #include "cli/selftest/sandboxes.h"
 #include "cli/selftest/victim_list.h"
 #include "cli/template_commands.h"
+#include "linux/bpf_interpreter.h"
 
 namespace atl::cli::selftest {
 namespace {
@@ -78,6 +81,19 @@ Result<void> install(const Places& places, const std::string& share) {
   auto installed = install_template(places, share);
   if (!installed) return std::move(installed).error().with_context("add the template selftest");
   return {};
+}
+
+// The filter that this build's agent loads for every exec, asked without making a call.
+void ask_filter(Report& report) {
+  auto findings = check_filter([](const seccomp_data& call) {
+    auto action = linux::run_filter_program(agent::exec_filter(), call);
+    return action ? *action : uint32_t{SECCOMP_RET_ALLOW};  // what cannot be read is not a wall
+  });
+  for (const std::string& finding : findings) report.add_finding(finding);
+  Victim filter;
+  filter.name = "exec_filter";
+  filter.id = "ESC-30";
+  if (findings.empty()) report.add(filter, "-", {Outcome::kHeld, "every answer is right", ""});
 }
 
 // One run of the selftest, on one thread.
@@ -175,6 +191,7 @@ Result<int> run_selftest(const CommandLine& line, const SelftestCommand& command
     (void)oracle->remove_directory();
   });
   Report report(line.format);
+  if (command.only.empty()) ask_filter(report);
   auto done = Selftest(sandboxes, *oracle, report).run(victims);
   auto removed = sandboxes.remove_all();
   guard.on_interrupt({});
