@@ -27,12 +27,12 @@ def read(path):
         if not line.startswith("//"):
             break
         comment.append(line[2:].strip())
-    marked = [line for line in comment if line.startswith("victim:")]
-    about = " ".join(line for line in comment if not line.startswith("victim:"))
-    if len(marked) != 1 or not about:
-        fail(path, "must begin with a comment that says what it tries, and one `// victim:` line")
+    about, mark, settings = " ".join(comment).partition("victim:")
+    about = about.strip()
+    if not mark or not about:
+        fail(path, "must begin with a comment that says what it tries and ends with `victim:` …")
     values = dict(KEYS)
-    for word in marked[0].removeprefix("victim:").split():
+    for word in settings.split():
         key, _, value = word.partition("=")
         if key not in KEYS or not value:
             fail(path, f"`{word}` is not one of {', '.join(KEYS)}")

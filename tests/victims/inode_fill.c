@@ -1,5 +1,5 @@
 // Makes empty files with long names until it may not: their names are bytes too.
-// victim: id=RES-07 sandbox=fresh limits=disk_bytes:16777216 verdict=any timeout_ms=60000
+// victim: id=RES-07 sandbox=fresh limits=disk_bytes:16777216 verdict=disk_limit timeout_ms=60000
 #include <sys/stat.h>
 
 #include "victim.h"
