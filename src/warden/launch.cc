@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "agent/birth_record.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "linux/capabilities.h"
 #include "linux/clone.h"
 #include "linux/mounts.h"
 #include "linux/pidfd.h"
@@ -44,12 +46,26 @@ SandboxId id_of(const Request& request) {
   return *id;
 }
 
+// Whoever makes a user namespace owns it and pays, in the host's books, for what is counted by
+// user: inotify instances and watches, pending signals, namespaces. Made by root, all isolates
+// together would use up root's share. The capabilities stay: some hosts refuse user namespaces
+// without.
+Result<void> become_owner(uid_t owner) {
+  ATOLL_TRY(linux::CapabilitySets sets, linux::read_capabilities());
+  if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) return Error::system("keep capabilities");
+  if (setresgid(owner, owner, owner) != 0) return Error::system("setresgid");
+  if (setresuid(owner, owner, owner) != 0) return Error::system("setresuid");
+  return linux::set_capabilities({.effective = sets.permitted, .permitted = sets.permitted});
+}
+
 // Where the v2 tree is mounted with `nsdelegate`, as systemd does, nobody may start a process from
 // outside the root of his own cgroup namespace, nor write to that root. So the helper stays in the
 // host's namespace, which it needs for removal, and this short-lived process, born in <id>/agent,
 // enters the isolate's and has the jail there, as a child of the helper.
-[[noreturn]] void have_jail(const JailPlan& plan, int cgroup_namespace) {
+[[noreturn]] void have_jail(const JailPlan& plan, int cgroup_namespace, uid_t owner) {
   if (setns(cgroup_namespace, CLONE_NEWCGROUP) != 0) _exit(errno);
+  auto owned = become_owner(owner);
+  if (!owned) _exit(owned.error().system_errno());
   uint64_t namespaces = kNamespaces | (has_time_namespaces() ? CLONE_NEWTIME : 0);
   auto clone = linux::clone_process({.flags = namespaces | CLONE_PARENT});
   if (!clone) _exit(clone.error().system_errno());
@@ -214,7 +230,7 @@ Result<void> Launch::clone_jail() {
   // With our descriptors, so that the jail's pidfd is ours.
   ATOLL_TRY(auto parent,
             linux::clone_process({.flags = CLONE_FILES, .cgroup = groups_.agent.get()}));
-  if (parent.in_child()) have_jail(plan, groups_.cgroup_namespace.get());
+  if (parent.in_child()) have_jail(plan, groups_.cgroup_namespace.get(), first_uid_);
   ATOLL_TRY(int status, linux::wait_for_exit(parent.pidfd.get()));
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return Error::from_errno("clone the jail", WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD);

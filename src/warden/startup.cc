@@ -23,10 +23,10 @@ namespace atl::warden {
 namespace {
 
 // SYS_ADMIN: mounts, namespaces, quotas. SETUID, SETGID: id maps. CHOWN: sockets, groups.
-// DAC_OVERRIDE: R/agents is the client's. Over a user namespace that this process made it has every
-// capability anyway, so killing and inspecting what is inside needs none here.
-constexpr uint64_t kWardenCapabilities =
-    linux::capability_mask({CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE});
+// DAC_OVERRIDE: R/agents is the client's. SYS_PTRACE: the receipt looks at a process of another
+// user.
+constexpr uint64_t kWardenCapabilities = linux::capability_mask(
+    {CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_SYS_PTRACE});
 
 }  // namespace
 
