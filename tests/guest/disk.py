@@ -75,7 +75,7 @@ class Disk:
         self.early = os.path.join(BUILD, "early.cpio")
         self.image = os.path.join(BUILD, "disk.ext4")
 
-    def make(self, files, commands):
+    def make(self, files, environment, commands):
         """`files` keep their path, because the tests know each other's programs by it."""
         if not os.path.exists(os.path.join(self.modules, "modules.dep")):
             run(self.busybox, "depmod", "-b", self.kernel_files, self.release)
@@ -88,6 +88,8 @@ class Disk:
             target = tree + os.path.dirname(path)
             os.makedirs(target, exist_ok=True)
             run("cp", "-a", path, target)
+        write(os.path.join(tree, "environment"),
+              "".join(f"{name}={value}\n" for name, value in environment.items()))
         write(os.path.join(tree, "tests"), "".join(f"{command}\n" for command in commands))
         if os.path.exists(self.image):
             os.unlink(self.image)

@@ -21,12 +21,13 @@ import disk
 QEMU = "qemu-system-x86_64"
 # Emulation is 10 to 20 times slower than the machine itself.
 DEADLINE_SECONDS = int(os.environ.get("ATOLL_GUEST_SECONDS", "1500"))
+COMMAND_SECONDS = 600
 SLOWNESS = 20
 SYSTEM_TESTS = os.path.join(disk.ROOT, "tests", "system")
 IMAGE = os.path.join(disk.ROOT, "build", "images", "python")
 UNIT_TESTS = ["linux_test", "agent_test", "warden_test"]
 PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "warden-test-probe"]
-COMMANDS = [f"{disk.RELEASE}/{name} --gtest_color=no" for name in UNIT_TESTS]
+COMMANDS = [f"{disk.RELEASE}/{name}" for name in UNIT_TESTS]
 
 
 def missing():
@@ -88,7 +89,8 @@ class Results:
             if status is None:
                 found.append(f"did not end: {command}")
             elif status != 0:
-                found.append(f"status {status}: {command}")
+                what = "timed out" if status in (124, 137) else f"status {status}"
+                found.append(f"{what}: {command}")
         if not self.done:
             found.append("the guest did not come to its end")
         return found
@@ -111,8 +113,9 @@ def watch(made):
 def make_disk(commands):
     made = disk.Disk()
     programs = [os.path.join(disk.RELEASE, name) for name in UNIT_TESTS + PROGRAMS]
-    prefix = f"export ATOLL_TEST_SLOW={SLOWNESS} ATOLL_BIN={disk.RELEASE} PYTHONDONTWRITEBYTECODE=1;"
-    made.make([*programs, SYSTEM_TESTS, IMAGE], [f"{prefix} {command}" for command in commands])
+    environment = {"ATOLL_TEST_SLOW": SLOWNESS, "ATOLL_BIN": disk.RELEASE, "GTEST_COLOR": "no",
+                   "PYTHONDONTWRITEBYTECODE": 1, "COMMAND_SECONDS": COMMAND_SECONDS}
+    made.make([*programs, SYSTEM_TESTS, IMAGE], environment, commands)
     return made
 
 
