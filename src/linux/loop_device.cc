@@ -45,7 +45,7 @@ Result<std::optional<LoopDevice>> find_loop_device(int file) {
   while (dirent* entry = readdir(directory.get())) {
     if (entry->d_type != DT_BLK || !is_loop_name(entry->d_name)) continue;
     std::string path = std::string("/dev/") + entry->d_name;
-    auto device = open_file(path, O_RDWR);
+    auto device = open_file(path, O_RDONLY);
     if (!device) continue;  // a node without a device behind it
     // Checked while we hold the device open: from here on it cannot be detached.
     if (shows(*device, wanted))
@@ -78,6 +78,12 @@ Result<LoopDevice> attach_loop_device(int file, LoopAccess access) {
     if (errno != EBUSY) return Error::system("configure " + path);
   }
   return Error(Code::kExhausted, "no free loop device", EBUSY);
+}
+
+Result<LoopDevice> share_loop_device(int file, LoopAccess access) {
+  ATOLL_TRY(auto existing, find_loop_device(file));
+  if (existing) return std::move(*existing);
+  return attach_loop_device(file, access);
 }
 
 }  // namespace atl::linux

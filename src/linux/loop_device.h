@@ -22,4 +22,7 @@ Result<std::optional<LoopDevice>> find_loop_device(int file);
 
 Result<LoopDevice> attach_loop_device(int file, LoopAccess access);
 
+// The one that shows this file, else a new one. Not safe against another caller for the same file.
+Result<LoopDevice> share_loop_device(int file, LoopAccess access);
+
 }  // namespace atl::linux

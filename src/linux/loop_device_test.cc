@@ -25,6 +25,9 @@ TEST(LoopDevice, IsFoundByItsFileAndDetachedWithItsLastUser) {
     auto found = find_loop_device(file.get());
     ASSERT_TRUE(found.ok() && found->has_value());
     EXPECT_EQ((*found)->path, device->path);
+    auto shared = share_loop_device(file.get(), LoopAccess::kReadWrite);
+    ASSERT_TRUE(shared.ok());
+    EXPECT_EQ(shared->path, device->path);
   }
   bool gone = false;
   for (int i = 0; i < 100 && !gone; ++i) {  // the kernel detaches in the background
@@ -35,6 +38,20 @@ TEST(LoopDevice, IsFoundByItsFileAndDetachedWithItsLastUser) {
   }
   EXPECT_TRUE(gone);
   unlink(path);
+}
+
+TEST(LoopDevice, IsSharedAlsoWhenReadOnly) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  char path[] = "/tmp/atoll-loop-test-XXXXXX";
+  Fd file(mkostemp(path, O_CLOEXEC));
+  ASSERT_TRUE(file.valid());
+  unlink(path);
+  ASSERT_EQ(ftruncate(file.get(), 1 << 20), 0);
+  auto first = share_loop_device(file.get(), LoopAccess::kReadOnly);
+  ASSERT_TRUE(first.ok()) << first.error().message();
+  auto second = share_loop_device(file.get(), LoopAccess::kReadOnly);
+  ASSERT_TRUE(second.ok()) << second.error().message();
+  EXPECT_EQ(second->path, first->path);
 }
 
 }  // namespace

@@ -41,9 +41,10 @@ Result<Fd> open_image(const Host& host, const std::string& name) {
 Result<void> mount_file(int file, const std::string& target) {
   std::string source = "/proc/self/fd/" + std::to_string(file);
   if (mount(source.c_str(), target.c_str(), "erofs", kImageFlags, nullptr) == 0) return {};
-  // Kernels before 6.12 want a block device.
+  // Kernels before 6.12 want a block device. Isolates of a warden before us may still use one of
+  // this image: mounting that gives the superblock they use, and with it their page cache.
   if (errno != ENOTBLK) return Error::system("mount image on " + target);
-  ATOLL_TRY(auto device, linux::attach_loop_device(file, linux::LoopAccess::kReadOnly));
+  ATOLL_TRY(auto device, linux::share_loop_device(file, linux::LoopAccess::kReadOnly));
   if (mount(device.path.c_str(), target.c_str(), "erofs", kImageFlags, nullptr) != 0)
     return Error::system("mount image from " + device.path + " on " + target);
   return {};

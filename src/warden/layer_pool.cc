@@ -101,12 +101,6 @@ Result<Fd> open_pool_file(const Host& host) {
   return file;
 }
 
-Result<linux::LoopDevice> attach_pool_file(int file) {
-  ATOLL_TRY(auto existing, linux::find_loop_device(file));
-  if (existing) return std::move(*existing);
-  return linux::attach_loop_device(file, linux::LoopAccess::kReadWrite);
-}
-
 // EBUSY: the last isolate of a warden before us is just letting go of the same device.
 Result<void> mount_device(const std::string& device, const std::string& target) {
   auto deadline = steady_clock::now() + kBusyLimit;
@@ -126,7 +120,7 @@ bool pool_exists(const Host& host) { return access(pool_file(host).c_str(), F_OK
 Result<void> mount_pool(Host& host, uint64_t bytes) {
   if (!pool_exists(host)) ATOLL_TRY_VOID(create_pool_file(host, bytes));
   ATOLL_TRY(Fd file, open_pool_file(host));
-  ATOLL_TRY(linux::LoopDevice device, attach_pool_file(file.get()));
+  ATOLL_TRY(auto device, linux::share_loop_device(file.get(), linux::LoopAccess::kReadWrite));
   ATOLL_TRY_VOID(make_directory(pool_mount(host), 0700));
   ATOLL_TRY_VOID(mount_device(device.path, pool_mount(host)));
   ATOLL_TRY(host.pool, open_file(pool_mount(host), O_RDONLY | O_DIRECTORY));

@@ -167,7 +167,8 @@ TEST_F(WardenService, IsolatesOutliveAKilledWardenAndTheNextOneTakesThemOver) {
   std::vector<std::string> loops_before, loops_after;
   std::copy_if(before.begin(), before.end(), std::back_inserter(loops_before), is_loop);
   std::copy_if(after.begin(), after.end(), std::back_inserter(loops_after), is_loop);
-  EXPECT_EQ(loops_before.size(), 1u);
+  // The pool, and the image where the kernel mounts no plain file.
+  EXPECT_TRUE(loops_before.size() == 1 || loops_before.size() == 2) << loops_before.size();
   EXPECT_EQ(loops_after, loops_before);
   EXPECT_EQ(one.ask(simple_request(Operation::kRemove, old_one)).status, Status::kOk);
   EXPECT_EQ(one.ask(simple_request(Operation::kRemove, new_one)).status, Status::kOk);
