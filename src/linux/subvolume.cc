@@ -57,6 +57,18 @@ Result<BtrfsQuotas> read_quota_mode(int file_system) {
   return mode.starts_with("squota") ? BtrfsQuotas::kSimple : BtrfsQuotas::kClassic;
 }
 
+// Kernels that count exactly what a subvolume shares (before 6.7 all do) keep the group of a
+// removed one for ever. Later ones remove it themselves once the space is free, and until then it
+// is busy.
+Result<void> remove_quota_group(int file_system, uint64_t id) {
+  btrfs_ioctl_qgroup_create_args arguments = {};
+  arguments.create = 0;
+  arguments.qgroupid = id;
+  if (ioctl(file_system, BTRFS_IOC_QGROUP_CREATE, &arguments) == 0) return {};
+  if (errno == EBUSY || errno == ENOENT || errno == ENOTCONN) return {};  // ENOTCONN: no quotas
+  return Error::system("remove the quota group of a subvolume");
+}
+
 }  // namespace
 
 Result<BtrfsQuotas> enable_btrfs_quotas(int file_system) {
@@ -106,8 +118,15 @@ Result<uint64_t> read_subvolume_limit(int subvolume) {
 Result<void> remove_subvolume(int directory, const std::string& name) {
   btrfs_ioctl_vol_args remove = {};
   ATOLL_TRY_VOID(copy_name(remove.name, sizeof remove.name, name));
-  if (ioctl(directory, BTRFS_IOC_SNAP_DESTROY, &remove) == 0 || errno == ENOENT) return {};
-  return Error::system("remove subvolume " + name);
+  int opened = openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (opened < 0 && errno == ENOENT) return {};
+  Fd subvolume(opened);
+  if (!subvolume) return Error::system("open subvolume " + name);
+  ATOLL_TRY(uint64_t id, subvolume_id(subvolume.get()));
+  subvolume.reset();
+  if (ioctl(directory, BTRFS_IOC_SNAP_DESTROY, &remove) != 0 && errno != ENOENT)
+    return Error::system("remove subvolume " + name);
+  return remove_quota_group(directory, id);
 }
 
 }  // namespace atl::linux
