@@ -31,8 +31,8 @@ test: ## run every test; the last line counts them
 	@$(MAKE) --no-print-directory images
 	@tools/test
 
-test-long: ## the same with the long variants of the tests
-	@tools/setup test
+test-long: ## the same with the long variants of the tests, and in a guest with Linux 6.1
+	@tools/setup test-long
 	@$(MAKE) --no-print-directory images
 	@tools/test --long
 

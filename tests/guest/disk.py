@@ -1,8 +1,7 @@
-"""What a guest boots from: Debian 12's cloud kernel, a first RAM file system that finds the disk, and
-a disk with the programs of this host's packages, the release build and a list of commands to run.
+"""What a guest boots from: Debian 12's cloud kernel, a first RAM file system that finds the disk,
+and a disk with the programs of this host's packages, the release build and commands to run.
 
-Kernel and busybox are fetched as packages but never installed; nothing here needs root, but the
-files in the guest then belong to whoever built it, so the tests insist on it.
+Kernel and busybox are fetched as packages but never installed. All of it is in build/guest.
 """
 import glob
 import os
@@ -16,9 +15,9 @@ RELEASE = os.path.join(ROOT, "build", "release", "bin")
 
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
 # Their files and those of everything they depend on are copied from this host.
-PACKAGES = ["bash", "dash", "coreutils", "util-linux", "mount", "findutils", "grep", "sed", "hostname",
-            "procps", "passwd", "libc-bin", "btrfs-progs", "erofs-utils", "python3",
-            "libstdc++6", "libsqlite3-0", "libssl3"]
+PACKAGES = ["bash", "dash", "coreutils", "util-linux", "mount", "findutils", "grep", "sed",
+            "hostname", "procps", "passwd", "libc-bin", "binutils", "btrfs-progs", "erofs-utils",
+            "python3", "libstdc++6", "libsqlite3-0", "libssl3"]
 NOT_COPIED = ("/usr/share/doc", "/usr/share/man", "/usr/share/locale", "/usr/share/info",
               "/usr/share/perl", "/usr/lib/x86_64-linux-gnu/perl")
 EARLY_MODULES = ("drivers/virtio", "drivers/block/virtio_blk.ko")
@@ -26,11 +25,16 @@ MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")  # links into /usr
 DISK_SIZE = "6G"  # sparse
 
 
-def run(*command, **options):
-    done = subprocess.run(command, stdin=options.pop("stdin", subprocess.DEVNULL), text=True,
-                          capture_output=True, **options)
+class Missing(Exception):
+    """What this host lacks to make a guest."""
+
+
+def run(*command, failure=RuntimeError, cwd=None):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, text=True, capture_output=True,
+                          cwd=cwd, check=False)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
+        told = done.stderr.strip()[-2000:]
+        raise failure(f"{' '.join(command)} ended with {done.returncode}: {told}")
     return done.stdout
 
 
@@ -43,7 +47,7 @@ def write(path, text, mode=0o644):
 
 def fetch(package):
     """The unpacked files of a package; fetched once for each version."""
-    record = run("apt-cache", "show", "--no-all-versions", package)
+    record = run("apt-cache", "show", "--no-all-versions", package, failure=Missing)
     version = next(line.split()[1] for line in record.splitlines() if line.startswith("Version:"))
     target = os.path.join(BUILD, "packages", f"{package}_{version.replace(':', '.')}")
     if os.path.isdir(target):
@@ -51,7 +55,7 @@ def fetch(package):
     download = target + ".new"
     shutil.rmtree(download, ignore_errors=True)
     os.makedirs(download)
-    run("apt-get", "download", f"{package}={version}", cwd=download)
+    run("apt-get", "download", f"{package}={version}", cwd=download, failure=Missing)
     archive, = glob.glob(os.path.join(download, "*.deb"))
     run("dpkg", "-x", archive, download)
     os.unlink(archive)
@@ -61,8 +65,11 @@ def fetch(package):
 
 def fetch_kernel():
     """The meta package names the newest kernel."""
-    depends = run("apt-cache", "depends", "--important", KERNEL_PACKAGE).split()
-    return fetch(next(word for word in depends if word.startswith("linux-image-6.1.")))
+    depends = run("apt-cache", "depends", "--important", KERNEL_PACKAGE, failure=Missing).split()
+    name = next((word for word in depends if word.startswith("linux-image-6.1.")), None)
+    if name is None:
+        raise Missing(f"{KERNEL_PACKAGE} of this host's packages is not Debian 12's Linux 6.1")
+    return fetch(name)
 
 
 class Disk:
@@ -144,12 +151,12 @@ class Disk:
         os.symlink("../bin/busybox", os.path.join(tree, "usr", "sbin", "modprobe"))
         run("cp", "-a", os.path.join(self.kernel_files, "lib", "modules"),
             os.path.join(tree, "usr", "lib"))
-        for name in ("dev", "proc", "sys", "run", "tmp", "root", "var/lib", "var/tmp"):
+        for name in ("dev", "proc", "sys", "run", "tmp", "var/lib", "var/tmp"):
             os.makedirs(os.path.join(tree, name), exist_ok=True)
         for name in ("tmp", "var/tmp"):
             os.chmod(os.path.join(tree, name), 0o1777)
         write(os.path.join(tree, "etc", "passwd"),
-              "root:x:0:0:root:/root:/bin/bash\n"
+              "root:x:0:0:root:/:/bin/bash\n"
               "atoll:x:990:990::/nonexistent:/usr/sbin/nologin\n"
               "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n")
         write(os.path.join(tree, "etc", "group"),
