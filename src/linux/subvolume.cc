@@ -10,12 +10,14 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "linux/quota_groups.h"
 
 namespace atl::linux {
 namespace {
 
 // linux/btrfs.h of Debian 12 (6.1) does not know it yet.
 constexpr uint64_t kEnableSimpleQuota = 4;
+constexpr uint64_t kSweepInterval = 256;
 
 Result<void> copy_name(char* target, size_t size, const std::string& name) {
   if (name.empty() || name.size() >= size) return Error::from_errno("subvolume name", ENAMETOOLONG);
@@ -55,18 +57,6 @@ Result<BtrfsQuotas> read_quota_mode(int file_system) {
   }
   ATOLL_TRY(std::string mode, read_file(path + "/qgroups/mode"));
   return mode.starts_with("squota") ? BtrfsQuotas::kSimple : BtrfsQuotas::kClassic;
-}
-
-// Kernels that count exactly what a subvolume shares (before 6.7 all do) keep the group of a
-// removed one for ever. Later ones remove it themselves once the space is free, and until then it
-// is busy.
-Result<void> remove_quota_group(int file_system, uint64_t id) {
-  btrfs_ioctl_qgroup_create_args arguments = {};
-  arguments.create = 0;
-  arguments.qgroupid = id;
-  if (ioctl(file_system, BTRFS_IOC_QGROUP_CREATE, &arguments) == 0) return {};
-  if (errno == EBUSY || errno == ENOENT || errno == ENOTCONN) return {};  // ENOTCONN: no quotas
-  return Error::system("remove the quota group of a subvolume");
 }
 
 }  // namespace
@@ -126,7 +116,9 @@ Result<void> remove_subvolume(int directory, const std::string& name) {
   subvolume.reset();
   if (ioctl(directory, BTRFS_IOC_SNAP_DESTROY, &remove) != 0 && errno != ENOENT)
     return Error::system("remove subvolume " + name);
-  return remove_quota_group(directory, id);
+  // Ids are given in turn, so this is every kSweepInterval-th removal or so, also across restarts.
+  if (id % kSweepInterval == 0) return remove_stale_quota_groups(directory);
+  return {};
 }
 
 }  // namespace atl::linux

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "linux/loop_device.h"
 #include "linux/mounts.h"
+#include "linux/quota_groups.h"
 
 namespace atl::linux {
 namespace {
@@ -80,7 +81,7 @@ int write_file(int pool, const std::string& name, size_t bytes) {
   return write_all(file.get(), std::string(bytes, 'x')).ok() && fsync(file.get()) == 0 ? 0 : errno;
 }
 
-TEST(Subvolume, ALimitHoldsAndNoQuotaGroupIsLeftBehind) {
+TEST(Subvolume, ALimitHoldsAndStaleQuotaGroupsAreRemoved) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: mounts a btrfs";
   MountedPool pool;
   int outcome = pool.run([](int directory) {
@@ -94,8 +95,13 @@ TEST(Subvolume, ALimitHoldsAndNoQuotaGroupIsLeftBehind) {
     if (count_quota_groups(directory) != before + 3) return 5;
     for (const char* name : {"one", "two", "three"})
       if (!remove_subvolume(directory, name)) return 6;
-    for (int i = 0; i < 600 && count_quota_groups(directory) != before; ++i) usleep(100'000);
-    return count_quota_groups(directory) == before ? 0 : 7;
+    if (!create_subvolume(directory, "kept", kLimitBytes)) return 7;
+    for (int i = 0; i < 600 && count_quota_groups(directory) != before + 1; ++i) {
+      if (!remove_stale_quota_groups(directory)) return 8;
+      usleep(100'000);
+    }
+    if (count_quota_groups(directory) != before + 1) return 9;
+    return write_file(directory, "kept/big", 2 * kLimitBytes) == EDQUOT ? 0 : 10;
   });
   EXPECT_EQ(outcome, 0);
 }

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "linux/loop_device.h"
 #include "linux/mounts.h"
+#include "linux/quota_groups.h"
 #include "linux/subvolume.h"
 
 namespace atl::warden {
@@ -130,7 +131,7 @@ Result<void> mount_pool(Host& host, uint64_t bytes) {
   auto quotas = linux::enable_btrfs_quotas(host.pool.get());
   host.pool_quotas = quotas ? *quotas : linux::BtrfsQuotas::kNone;
   if (!quotas) log_error("launches will be refused", {quotas.error()});
-  return {};
+  return linux::remove_stale_quota_groups(host.pool.get());
 }
 
 Result<void> unmount_pool(Host& host) {
