@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "agent/poll_set.h"
 #include "agent/birth_record.h"
+#include "agent/poll_set.h"
 #include "base/clock.h"
 #include "base/fd.h"
 

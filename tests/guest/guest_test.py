@@ -22,6 +22,7 @@ QEMU = "qemu-system-x86_64"
 # Emulation is 10 to 20 times slower than the machine itself, and others may use it too.
 DEADLINE_SECONDS = 2400
 COMMAND_SECONDS = 900
+SLOWNESS = 10
 SYSTEM_TESTS = os.path.join(disk.ROOT, "tests", "system")
 IMAGE = os.path.join(disk.ROOT, "build", "images", "python")
 UNIT_TESTS = ["linux_test", "agent_test", "warden_test"]
@@ -118,8 +119,8 @@ def watch(made):
 def make_disk(commands):
     made = disk.Disk()
     programs = [os.path.join(disk.RELEASE, name) for name in UNIT_TESTS + PROGRAMS]
-    environment = {"ATOLL_BIN": disk.RELEASE, "GTEST_COLOR": "no", "PYTHONDONTWRITEBYTECODE": 1,
-                   "COMMAND_SECONDS": COMMAND_SECONDS}
+    environment = {"ATOLL_BIN": disk.RELEASE, "ATOLL_TEST_SLOW": SLOWNESS, "GTEST_COLOR": "no",
+                   "PYTHONDONTWRITEBYTECODE": 1, "COMMAND_SECONDS": COMMAND_SECONDS}
     made.make([*programs, SYSTEM_TESTS, IMAGE], environment, commands)
     return made
 

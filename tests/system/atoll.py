@@ -18,9 +18,12 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("ATOLL_BIN", os.path.join(ROOT, "build", "release", "bin"))
 IMAGE = os.environ.get("ATOLL_IMAGE", os.path.join(ROOT, "build", "images", "python"))
+# How much slower than hardware this host is: tests/guest is emulated.
+SLOW = int(os.environ.get("ATOLL_TEST_SLOW", "1"))
 
 
 def wait_for(what, condition, seconds=10.0):
+    seconds *= SLOW
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         value = condition()

@@ -63,7 +63,7 @@ class Run(atoll.SystemTest):
 
     def test_verdict_wall_time_keeps_partial_output(self):
         code = "import time\nprint('begun', flush=True)\ntime.sleep(60)"
-        done = self.atoll.python(self.sandbox, code, timeout_ms=300)
+        done = self.atoll.python(self.sandbox, code, timeout_ms=300 * atoll.SLOW)
         self.assertEqual(done["verdict"], "wall_time")
         self.assertEqual(done["stdout"], "begun\n")
 
@@ -75,7 +75,7 @@ class Run(atoll.SystemTest):
                 "for _ in range(3):\n"
                 "    if os.fork() == 0: os.setsid()\n"
                 "time.sleep(60)")
-        done = self.atoll.python(self.sandbox, code, timeout_ms=500)
+        done = self.atoll.python(self.sandbox, code, timeout_ms=500 * atoll.SLOW)
         self.assertEqual(done["verdict"], "wall_time")
         left = self.atoll.execute(self.sandbox, ["sh", "-c", "ls /proc | grep -c '^[0-9]'"])
         self.assertLessEqual(int(left["stdout"]), 6)
