@@ -1,7 +1,11 @@
 #include "warden/launch.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "linux/syscall_filter.h"
 #include "warden/removal.h"
 #include "warden/startup.h"
 #include "warden/testing/fixture_test.h"
@@ -51,12 +56,24 @@ void reap_all() {
   }
 }
 
+// A kernel without this call, for the helper and all it starts.
+bool take_away(int call) {
+  sock_filter program[] = {
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, static_cast<uint32_t>(call)},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  };
+  return linux::load_syscall_filter(program).ok();
+}
+
 // As the service does it: in a forked helper.
-LaunchOutcome launch(const Host& host, const Request& request, Fault fault) {
+LaunchOutcome launch(const Host& host, const Request& request, Fault fault, int without_call = -1) {
   int answer[2];
   EXPECT_EQ(pipe(answer), 0);
   pid_t helper = fork();
   if (helper == 0) {
+    if (without_call >= 0 && !take_away(without_call)) _exit(1);
     LaunchOutcome outcome = Launch(host, request, fault).run();
     ssize_t written = write(answer[1], &outcome, sizeof outcome);
     _exit(written == sizeof outcome ? 0 : 1);
@@ -90,6 +107,59 @@ TEST(Launch, AFailureAtAnyStepLeavesNothing) {
       EXPECT_EQ(outcome.system_errno, ECANCELED) << step_name(step);
       reap_all();
       EXPECT_EQ(traces(host.run_dir, getpid()), before) << step_name(step);
+    }
+  });
+}
+
+// What each protection is made with, and the step that must notice its absence. The last ones are
+// used by the agent for every program, so it is the probe that cannot be started. kNone: refused
+// before anything is made.
+struct Protection {
+  const char* what;
+  int call;
+  Step step;
+};
+constexpr Protection kProtections[] = {
+    {"namespaces and groups at birth", SYS_clone3, Step::kCgroup},
+    {"a cgroup namespace", SYS_unshare, Step::kCgroup},
+    {"an owner of the user namespace", SYS_setresuid, Step::kClone},
+    {"idmapped, nosuid, read-only mounts", SYS_mount_setattr, Step::kIdmap},
+    {"mounts of our own only", SYS_mount, Step::kNamespaces},
+    {"a host name of its own", SYS_sethostname, Step::kNamespaces},
+    {"a fresh root", SYS_fsopen, Step::kRoot},
+    {"mounts by descriptor", SYS_move_mount, Step::kRoot},
+    {"targets that are no links", SYS_openat2, Step::kDevices},
+    {"the root itself", SYS_pivot_root, Step::kPivot},
+    {"no way back to the host", SYS_umount2, Step::kPivot},
+    {"limits of processes", SYS_prlimit64, Step::kNone},
+    {"no_new_privs and bounding set", SYS_prctl, Step::kClone},
+    {"capabilities given up", SYS_capset, Step::kClone},
+    {"descriptors closed", SYS_close_range, Step::kAgent},
+    {"a sealed program", SYS_execveat, Step::kAgent},
+    {"file rules where there is Landlock", SYS_landlock_restrict_self, Step::kReceipt},
+    {"the filter of programs", SYS_seccomp, Step::kReceipt},
+    {"the view from outside", SYS_ptrace, Step::kReceipt},
+};
+
+TEST(Launch, WithoutAnyOneProtectionNothingIsStarted) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: namespaces, mounts and cgroups";
+  Directories directories;
+  auto image = directories.make_image(kPlainImage);
+  as_warden(directories, [&](Host& host) {
+    SandboxId first = SandboxId::draw();
+    ASSERT_EQ(launch(host, launch_request(first, image), {}).status, Status::kOk);
+    ASSERT_TRUE(remove_isolate(host, first).ok());
+    reap_all();
+    auto before = traces(host.run_dir, getpid());
+    for (const Protection& protection : kProtections) {
+      LaunchOutcome outcome =
+          launch(host, launch_request(SandboxId::draw(), image), {}, protection.call);
+      Status wanted = protection.step == Step::kNone ? Status::kRefused : Status::kFailed;
+      EXPECT_EQ(outcome.status, wanted) << protection.what;
+      EXPECT_EQ(outcome.step, protection.step)
+          << protection.what << ": " << step_name(outcome.step) << " " << outcome.system_errno;
+      reap_all();
+      EXPECT_EQ(traces(host.run_dir, getpid()), before) << protection.what;
     }
   });
 }
