@@ -1,11 +1,9 @@
-"""Seven bombs in one sandbox, one after another and all at once: the neighbour works on, atolld does
-not grow, the verdict names the limit, and delete takes less than a second.
+"""Seven bombs beside a neighbour, one after another: it works on, atolld does not grow, the verdict names the limit, and delete takes less than a second.
 
 `make test-long` measures for as long as the figures need; `make test` looks at the outcome only.
 """
 import os
 import statistics
-import threading
 import time
 
 import atoll
@@ -48,7 +46,6 @@ def resident_bytes(pid):
 class Abuse(atoll.SystemTest):
     def setUp(self):
         self.neighbour = self.atoll.create()["id"]
-        self.client = None
 
     def tearDown(self):
         self.atoll.delete(self.neighbour)
@@ -94,7 +91,8 @@ class Abuse(atoll.SystemTest):
         print(f"\nneighbour exec p50 {statistics.median(idle):.1f} → "
               f"{statistics.median(under_load):.1f} ms, p95 {p95[0]:.1f} → {p95[1]:.1f} ms "
               f"({p95[1] / p95[0]:.1f}×), p99 {p99:.1f} ms; slowest delete "
-              f"{1000 * slowest_delete:.0f} ms; atolld grew by {grown / (1 << 20):.1f} MiB", flush=True)
+              f"{1000 * slowest_delete:.0f} ms; atolld grew by {grown / (1 << 20):.1f} MiB",
+              flush=True)
         self.assertLess(grown, 64 << 20)
         if LONG:
             self.assertLess(slowest_delete, 1.0)
