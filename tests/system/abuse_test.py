@@ -1,4 +1,5 @@
-"""Seven bombs beside a neighbour, one after another: it works on, atolld does not grow, the verdict names the limit, and delete takes less than a second.
+"""Seven bombs beside a neighbour, one after another: it works on, atolld does not grow,
+the verdict names the limit, and delete takes less than a second.
 
 `make test-long` measures for as long as the figures need; `make test` looks at the outcome only.
 """
