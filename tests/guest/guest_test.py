@@ -25,10 +25,12 @@ COMMAND_SECONDS = 900
 SLOWNESS = 10
 SYSTEM_TESTS = os.path.join(disk.ROOT, "tests", "system")
 IMAGE = os.path.join(disk.ROOT, "build", "images", "python")
+SELFTEST = os.path.join(disk.ROOT, "build", "release", "share", "atoll", "selftest")
 UNIT_TESTS = ["linux_test", "agent_test", "warden_test"]
-PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "warden-test-probe"]
+PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-notary", "warden-test-probe",
+            "agent-test-caller"]
 COMMANDS = [f"{disk.RELEASE}/{name}" for name in UNIT_TESTS]
-for system_test in ("run", "processes", "crash", "leak"):
+for system_test in ("run", "processes", "crash", "leak", "receipt", "selftest", "abuse"):
     COMMANDS.append(f"python3 {SYSTEM_TESTS}/{system_test}_test.py")
 
 
@@ -121,7 +123,7 @@ def make_disk(commands):
     programs = [os.path.join(disk.RELEASE, name) for name in UNIT_TESTS + PROGRAMS]
     environment = {"ATOLL_BIN": disk.RELEASE, "ATOLL_TEST_SLOW": SLOWNESS, "GTEST_COLOR": "no",
                    "PYTHONDONTWRITEBYTECODE": 1, "COMMAND_SECONDS": COMMAND_SECONDS}
-    made.make([*programs, SYSTEM_TESTS, IMAGE], environment, commands)
+    made.make([*programs, SYSTEM_TESTS, IMAGE, SELFTEST], environment, commands)
     return made
 
 

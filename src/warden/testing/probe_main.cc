@@ -234,7 +234,7 @@ std::string ask_spawner(const std::string& question) {
 }
 
 std::string ask_limited(const std::string& question) {
-  if (fcntl(6, F_GETFD) >= 0) return ask_spawner(question);
+  if (has_spawner()) return ask_spawner(question);
   if (mkdirat(4, "e2", 0755) != 0) return "mkdir " + std::to_string(errno);
   Fd leaf(openat(4, "e2", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::string answer = answer_apart(question, leaf.get());
