@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help setup build quickstart test test-long bench format down clean install images
 
 PREFIX ?= /usr/local
-PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-notary
+PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary
 RELEASE := build/release
 TEMPLATES := $(wildcard templates/*/template.toml)
 

@@ -3,12 +3,16 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 
 namespace atl::agent {
 namespace {
+
+// In one turn of the loop, so that a program that makes orphans without end cannot hold it.
+constexpr int kMaxReaped = 256;
 
 Result<Fd> watch_children() {
   sigset_t signals;
@@ -26,7 +30,8 @@ Agent::Agent(Birth birth, ExecTable execs, Fd children)
     : listener_(std::move(birth.listener)),
       children_(std::move(children)),
       nonce_(birth.nonce),
-      execs_(std::move(execs)) {}
+      execs_(std::move(execs)),
+      sudo_(std::move(birth.sudo)) {}
 
 Result<Agent> Agent::create(Birth birth) {
   ATOLL_TRY(Launcher launcher, Launcher::create(std::move(birth.spawner)));
@@ -50,6 +55,8 @@ Error Agent::run() {
     polls_.clear();
     add_watches();
     auto deadline = execs_.next_deadline();
+    auto sudo_deadline = sudo_.next_deadline();
+    if (sudo_deadline && (!deadline || *sudo_deadline < *deadline)) deadline = sudo_deadline;
     if (more_to_reap_) deadline = std::chrono::steady_clock::now();
     auto waited = polls_.wait(deadline);
     if (!waited) return std::move(waited).error();
@@ -57,6 +64,7 @@ Error Agent::run() {
       if (polls_.ready(i) != 0) handle(polls_.watch(i), polls_.ready(i));
     if (more_to_reap_) children_ended();
     execs_.check_deadlines();
+    sudo_.check_deadlines();
     report();
     if (execs_.is_at_its_end()) return Error(Code::kUnavailable, "the spawner is gone");
   }
@@ -70,6 +78,7 @@ void Agent::add_watches() {
     polls_.add(connection_->fd(), events, {Source::kConnection});
   }
   execs_.add_watches(polls_);
+  sudo_.add_watches(polls_);
 }
 
 void Agent::handle(Watch watch, short ready) {
@@ -82,6 +91,9 @@ void Agent::handle(Watch watch, short ready) {
       // Writing is report()'s, at the end of each turn.
       if ((ready & ~POLLOUT) != 0) receive();
       return;
+    case Source::kSudoListener:
+    case Source::kSudoCall:
+      return sudo_.handle(watch, execs_);
     default:
       return execs_.handle(watch);
   }
@@ -178,7 +190,12 @@ void Agent::children_ended() {
   // One signal may stand for many children, so the signal is only a reason to look.
   while (read(children_.get(), &info, sizeof info) > 0) {
   }
-  more_to_reap_ = execs_.reap();
+  for (int i = 0; i < kMaxReaped; ++i) {
+    auto child = execs_.reap_one();
+    more_to_reap_ = child.has_value();
+    if (!more_to_reap_) return;
+    sudo_.reaped(*child);
+  }
 }
 
 }  // namespace atl::agent

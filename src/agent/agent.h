@@ -9,6 +9,7 @@
 #include "agent/connection.h"
 #include "agent/exec_table.h"
 #include "agent/poll_set.h"
+#include "agent/sudo_desk.h"
 
 namespace atl::agent {
 
@@ -40,6 +41,7 @@ class Agent {
   Fd children_;  // signalfd of SIGCHLD
   std::array<unsigned char, kNonceBytes> nonce_;
   ExecTable execs_;
+  SudoDesk sudo_;
   std::optional<Connection> connection_;
   PollSet polls_;
   bool more_to_reap_ = false;

@@ -36,8 +36,8 @@ Result<BirthRecord> read_birth_record() {
   if (record.version != kProtocolVersion)
     return Error(Code::kUnsupported, "birth record has an unknown version");
   bool known = record.has_spawner <= 1 && record.on_oom <= OnOom::kEndSandbox &&
-               record.has_probe <= 1 && record.reserved[0] == 0 && record.reserved[1] == 0 &&
-               record.reserved[2] == 0;
+               record.has_probe <= 1 && record.has_sudo <= 1 && record.reserved[0] == 0 &&
+               record.reserved[1] == 0;
   if (!known) return Error(Code::kCorrupt, "birth record has an unknown field");
   return record;
 }
@@ -96,6 +96,8 @@ Result<Birth> take_birth() {
   ATOLL_TRY(birth.pids_events, take_fd(kPidsEventsFd));
   ATOLL_TRY(birth.oom_notice, take_fd(kOomNoticeFd));
   if (is_open(kMemoryPeakFd)) birth.memory_peak = Fd(kMemoryPeakFd);
+  birth.sudo = take_if(record.has_sudo == 1, kSudoFd);
+  if (birth.sudo) ATOLL_TRY_VOID(check_listener(kSudoFd));
   return birth;
 }
 

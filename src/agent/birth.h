@@ -16,6 +16,7 @@ struct Birth {
   Fd cgroup;   // directory in which each exec gets its leaf
   Fd spawner;  // not valid where the agent starts programs itself
   Fd probe;    // not valid where nobody asks for a receipt
+  Fd sudo;     // listener; not valid where programs cannot ask
   Fd memory_events, pids_events;
   Fd memory_peak;  // not valid where the kernel keeps none (v2 before 5.19)
   Fd oom_notice;

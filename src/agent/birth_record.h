@@ -21,7 +21,9 @@ inline constexpr int kPidsEventsFd = 8;
 inline constexpr int kMemoryPeakFd = 9;
 inline constexpr int kOomNoticeFd = 10;  // v1: an eventfd; v2: memory.events again (POLLPRI)
 inline constexpr int kProbeFd = 11;  // SEQPACKET socket for the birth probe, if BirthRecord says so
-inline constexpr int kLastBirthFd = kProbeFd;
+// Listening SEQPACKET socket of sudo, see sudo_protocol.h, if BirthRecord says so.
+inline constexpr int kSudoFd = 12;
+inline constexpr int kLastBirthFd = kSudoFd;
 
 // First byte of the one message on it: the facts follow, or why there are none.
 inline constexpr char kProbeFacts = 'F';
@@ -35,7 +37,8 @@ struct BirthRecord {
   uint8_t has_spawner;  // 1 where limits are in v1 groups: only the spawner's children are in them
   OnOom on_oom;
   uint8_t has_probe;  // 1 unless a test gives birth
-  uint8_t reserved[3];
+  uint8_t has_sudo;   // the same
+  uint8_t reserved[2];
   std::array<unsigned char, kNonceBytes> nonce;
 };
 static_assert(sizeof(BirthRecord) == 24);

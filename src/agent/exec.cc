@@ -151,7 +151,7 @@ std::optional<Remains> Exec::take_remains() {
   if (!ended() || remains_taken_) return std::nullopt;
   remains_taken_ = true;
   return Remains(program_.leaf(), output(Stream::kStdout).release(),
-                 output(Stream::kStderr).release());
+                 output(Stream::kStderr).release(), program_.joining());
 }
 
 std::optional<std::string> Exec::next_report() {

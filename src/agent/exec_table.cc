@@ -10,9 +10,6 @@
 namespace atl::agent {
 namespace {
 
-// In one turn of the loop, so that a program that makes orphans without end cannot hold it.
-constexpr int kMaxReaped = 256;
-
 SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 void take_earlier(std::optional<SteadyTime>& earliest, std::optional<SteadyTime> time) {
@@ -31,7 +28,8 @@ ExecTable::ExecTable(Parts parts)
 Result<void> ExecTable::probe(Fd socket) {
   Leaf leaf(cgroup_.get(), 0);
   ATOLL_TRY(Launched launched, start_probe(launcher_, leaf, std::move(socket)));
-  keep(0, Remains(leaf, std::move(launched.stdout_pipe), std::move(launched.stderr_pipe)));
+  keep(0, Remains(leaf, std::move(launched.stdout_pipe), std::move(launched.stderr_pipe),
+                  Joining::kRefused));
   return {};
 }
 
@@ -67,6 +65,18 @@ void ExecTable::launch(uint32_t number, const Start& start, std::string_view pay
   retire(exec);
 }
 
+Result<Launched> ExecTable::join(uint32_t number, const Start& start, const Streams& streams) {
+  Exec* exec = find(number);
+  auto left = remains_.find(number);
+  Joining joining = Joining::kRefused;
+  if (left != remains_.end())
+    joining = left->second.joining();
+  else if (exec != nullptr)
+    joining = exec->program().joining();
+  if (joining == Joining::kRefused) return Error(Code::kNotFound, "join the exec", ESRCH);
+  return launcher_.launch_beside(Leaf(cgroup_.get(), number), start, streams);
+}
+
 Exec* ExecTable::find(uint32_t number) {
   auto found = execs_.find(number);
   return found == execs_.end() ? nullptr : &found->second;
@@ -83,7 +93,7 @@ void ExecTable::forget(uint32_t number) {
   Exec& exec = found->second;
   if (!exec.ended()) {
     exec.program().kill();
-    keep(number, Remains(exec.program().leaf(), Fd(), Fd()));
+    keep(number, Remains(exec.program().leaf(), Fd(), Fd(), Joining::kRefused));
   }
   execs_.erase(found);
 }
@@ -179,23 +189,22 @@ Exec* ExecTable::find_by_pid(pid_t pid) {
   return found == execs_.end() ? nullptr : &found->second;
 }
 
-bool ExecTable::reap() {
-  for (int i = 0; i < kMaxReaped; ++i) {
-    siginfo_t info = {};
-    int looked = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
-    pid_t pid = info.si_pid;
-    if (looked != 0 || pid == 0) return false;
-    Exec* exec = find_by_pid(pid);
-    Death death;
-    if (exec != nullptr) exec->program().read_storage_bytes(death);
-    if (wait4(pid, &death.wait_status, WNOHANG | __WALL, &death.usage) != pid) return false;
-    if (layer_.pid() == pid) layer_answered(layer_.ended(death.wait_status));
-    if (exec == nullptr) continue;
+std::optional<ReapedChild> ExecTable::reap_one() {
+  siginfo_t info = {};
+  int looked = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
+  pid_t pid = info.si_pid;
+  if (looked != 0 || pid == 0) return std::nullopt;
+  Exec* exec = find_by_pid(pid);
+  Death death;
+  if (exec != nullptr) exec->program().read_storage_bytes(death);
+  if (wait4(pid, &death.wait_status, WNOHANG | __WALL, &death.usage) != pid) return std::nullopt;
+  if (layer_.pid() == pid) layer_answered(layer_.ended(death.wait_status));
+  if (exec != nullptr) {
     bool asks = exec->reaped(death, counters_, launcher_.null_device());
     if (asks) layer_.ask(exec->program().leaf().number());
     retire(*exec);
   }
-  return true;
+  return ReapedChild{pid, death.wait_status};
 }
 
 void ExecTable::layer_answered(const LayerProbe::Answer& answer) {

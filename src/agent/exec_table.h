@@ -15,6 +15,11 @@
 
 namespace atl::agent {
 
+struct ReapedChild {
+  pid_t pid = 0;
+  int wait_status = 0;
+};
+
 class ExecTable {
  public:
   struct Parts {
@@ -31,6 +36,8 @@ class ExecTable {
   // Starts the program, or makes an exec that has failed to start. A known number is not started
   // again. False if the payload is not a Start or the number cannot be one.
   bool start(uint32_t number, std::string_view payload);
+  // Starts one more program in the leaf of an exec, for one that runs there; it is no exec.
+  Result<Launched> join(uint32_t number, const Start& start, const Streams& streams);
   Exec* find(uint32_t number);
   // After an acknowledgement of output: the window has opened.
   void output_acknowledged(Exec& exec);
@@ -47,8 +54,8 @@ class ExecTable {
 
   void add_watches(PollSet& polls) const;
   void handle(Watch watch);
-  // Waits for every child that has ended, ours or adopted. True if there may be more.
-  bool reap();
+  // Waits for one child that has ended, an exec's or not; nothing when there is none.
+  std::optional<ReapedChild> reap_one();
   std::optional<SteadyTime> next_deadline();
   void check_deadlines();
   // Nothing runs, nothing is left to tell, and nothing can be started any more.

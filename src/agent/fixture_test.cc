@@ -22,11 +22,13 @@
 #include <chrono>
 
 #include "agent/birth_record.h"
+#include "agent/sudo_protocol.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
 #include "linux/clone.h"
 #include "linux/pidfd.h"
+#include "linux/unix_socket.h"
 
 namespace atl::agent {
 namespace {
@@ -41,7 +43,7 @@ constexpr uint64_t kAgentCapabilities = linux::capability_mask(
      CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
 
 Fd make_birth_record(Starter starter, OnOom on_oom) {
-  BirthRecord record = {kProtocolVersion, starter == Starter::kSpawner, on_oom, 0, {}, {}};
+  BirthRecord record = {kProtocolVersion, starter == Starter::kSpawner, on_oom, 0, 1, {}, {}};
   record.nonce.fill(0x5a);
   Fd file(memfd_create("birth", MFD_CLOEXEC));
   ATOLL_CHECK(write_all(file.get(), {reinterpret_cast<char*>(&record), sizeof record}).ok());
@@ -72,7 +74,7 @@ void place(int from, int to) { ATOLL_CHECK(dup2(from, to) == to); }
 void enter_small_root(uint64_t bytes) {
   std::string size = "size=" + std::to_string(bytes) + ",mode=755";
   ATOLL_CHECK(mount("root", "/mnt", "tmpfs", 0, size.c_str()) == 0);
-  for (const char* name : {"/usr", "/proc", "/dev"}) {
+  for (const char* name : {"/usr", "/proc", "/dev", "/run"}) {
     std::string target = std::string("/mnt") + name;
     ATOLL_CHECK(mkdir(target.c_str(), 0755) == 0);
     ATOLL_CHECK(mount(name, target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0);
@@ -87,7 +89,18 @@ void enter_small_root(uint64_t bytes) {
 void enter_own_mounts(uint64_t root_bytes) {
   ATOLL_CHECK(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0);
   ATOLL_CHECK(mount("proc", "/proc", "proc", 0, nullptr) == 0);
+  ATOLL_CHECK(mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") == 0);
   if (root_bytes > 0) enter_small_root(root_bytes);
+}
+
+// As the warden makes it.
+void make_sudo_listener() {
+  ATOLL_CHECK(mkdir("/run/atoll", 0755) == 0);
+  auto directory = open_file("/run/atoll", O_RDONLY | O_DIRECTORY);
+  ATOLL_CHECK(directory.ok());
+  auto listener = linux::listen_at(directory->get(), "sudo", SOCK_SEQPACKET, 16);
+  ATOLL_CHECK(listener.ok() && chmod(kSudoSocket, 0666) == 0);
+  place(listener->get(), kSudoFd);
 }
 
 // In the new process 1: become what the warden's helper makes it, then the agent. What each program
@@ -98,6 +111,7 @@ void enter_own_mounts(uint64_t root_bytes) {
   ATOLL_CHECK(read(fds.go.get(), &go, 1) == 1);
   ATOLL_CHECK(setresgid(0, 0, 0) == 0 && setresuid(0, 0, 0) == 0 && setgroups(0, nullptr) == 0);
   enter_own_mounts(root_bytes);
+  make_sudo_listener();
   ATOLL_CHECK(linux::limit_bounding_set(kAgentCapabilities).ok());
   ATOLL_CHECK(linux::set_capabilities({.effective = kAgentCapabilities,
                                        .permitted = kAgentCapabilities,

@@ -1,6 +1,6 @@
-// For tests of the real agent binary: a sandbox reduced to what the agent sees (a user and a
-// process namespace, a delegated cgroup, the descriptors it is born with), and a daemon that talks
-// to it.
+// For tests of the real agent binary: a sandbox reduced to what the agent sees (a user, a
+// process and a mount namespace, a delegated cgroup, the descriptors it is born with), and a daemon
+// that talks to it.
 #pragma once
 
 #include <array>

@@ -10,8 +10,9 @@
 namespace atl::agent {
 namespace {
 
-// Kept free, so that a daemon can always connect and a leaf can always be killed and removed.
-constexpr rlim_t kSpareDescriptors = 16;
+// Kept free, so that a daemon can always connect, a leaf can always be killed and removed, and sudo
+// can ask: see SudoDesk.
+constexpr rlim_t kSpareDescriptors = 64;
 
 Error failed(std::string_view operation, int system_errno) {
   return Error(Code::kSystem, std::string(operation), system_errno);
@@ -62,6 +63,24 @@ Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
   ATOLL_TRY(Launched launched, clone_into(start, start_payload, fds));
   launched.stdout_pipe = std::move(out.read_end);
   launched.stderr_pipe = std::move(err.read_end);
+  launched.report = std::move(report.read_end);
+  return launched;
+}
+
+Result<Launched> Launcher::launch_beside(const Leaf& leaf, const Start& start,
+                                         const Streams& streams) {
+  ATOLL_TRY(Pipe report, make_pipe());
+  ATOLL_TRY_VOID(check_spare_descriptors(report.write_end.get()));
+  auto directory = leaf.open_directory();
+  if (!directory) return failed("open cgroup", directory.error().system_errno());
+  StartFds fds = {.leaf = directory->get(),
+                  .standard_input = streams.input,
+                  .stdout_pipe = streams.output,
+                  .stderr_pipe = streams.error,
+                  .report = report.write_end.get(),
+                  .file_rules = file_rules_.get()};
+  std::string payload = encode(leaf.number(), start).substr(kHeaderBytes);
+  ATOLL_TRY(Launched launched, clone_into(start, payload, fds));
   launched.report = std::move(report.read_end);
   return launched;
 }

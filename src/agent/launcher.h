@@ -10,6 +10,13 @@
 
 namespace atl::agent {
 
+// Descriptors that become the standard ones of a program; they stay the caller's.
+struct Streams {
+  int input;
+  int output;
+  int error;
+};
+
 class Launcher {
  public:
   // Raises this process's limit of open files. Without a spawner the agent clones by itself.
@@ -20,6 +27,8 @@ class Launcher {
   // `standard_input` stays the caller's.
   Result<Launched> launch(const Leaf& leaf, const Start& start, std::string_view start_payload,
                           int standard_input);
+  // The same in a leaf that is there already, on given streams: without pipes of its own.
+  Result<Launched> launch_beside(const Leaf& leaf, const Start& start, const Streams& streams);
 
   // The spawner is gone for good: nothing can ever be started again.
   bool lost() const { return has_spawner_ && !spawner_.alive(); }

@@ -13,6 +13,10 @@
 
 namespace atl::agent {
 
+// Whether a program in the leaf may still have others started there (sudo): not after a kill, which
+// they would survive.
+enum class Joining : uint8_t { kAllowed, kRefused };
+
 class Leaf {
  public:
   Leaf(int parent_directory, uint32_t number) : parent_(parent_directory), number_(number) {}

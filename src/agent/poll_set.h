@@ -24,11 +24,13 @@ enum class Source : uint8_t {
   kLeftLeaf,
   kOomNotice,
   kSpawner,  // its end
+  kSudoListener,
+  kSudoCall,
 };
 
 struct Watch {
   Source source;
-  uint32_t exec = 0;
+  uint32_t exec = 0;  // of kSudoCall: the number of the call
 };
 
 class PollSet {

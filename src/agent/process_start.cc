@@ -27,7 +27,7 @@ constexpr uint64_t kRootCapabilities =
     linux::capability_mask({CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID,
                             CAP_SETGID, CAP_KILL, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT});
 
-constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
+constexpr std::string_view kDefaultPath = "/run/atoll/bin:/usr/local/bin:/usr/bin:/bin";
 
 // Numbers in the new process, behind the standard streams.
 constexpr int kReportFd = 3;

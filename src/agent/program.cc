@@ -170,7 +170,8 @@ void Program::end(Cause cause) {
   kill();
 }
 
-void Program::kill() const {
+void Program::kill() {
+  killed_ = true;
   auto killed = leaf_.kill();
   // Without the leaf the main process can still be ended; the rest is the warden's, by the group
   // above.

@@ -48,7 +48,8 @@ class Program {
   void signal(uint8_t signal_number);
   // A limit ends every process; the first cause is the one that is told.
   void end(Cause cause);
-  void kill() const;
+  void kill();
+  Joining joining() const { return killed_ ? Joining::kRefused : Joining::kAllowed; }
 
   // When to check the time.
   std::optional<SteadyTime> deadline() const;
@@ -76,6 +77,7 @@ class Program {
   std::optional<SteadyTime> deadline_;
   std::optional<SteadyTime> cpu_check_at_;
   std::optional<Cause> ended_for_;
+  bool killed_ = false;
   uint64_t client_signals_ = 0;  // bit n-1: the daemon sent signal n
 };
 

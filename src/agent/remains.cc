@@ -12,8 +12,8 @@ constexpr auto kRetry = std::chrono::milliseconds(200);
 
 }  // namespace
 
-Remains::Remains(Leaf leaf, Fd stdout_pipe, Fd stderr_pipe)
-    : leaf_(leaf), pipes_{std::move(stdout_pipe), std::move(stderr_pipe)} {}
+Remains::Remains(Leaf leaf, Fd stdout_pipe, Fd stderr_pipe, Joining joining)
+    : leaf_(leaf), pipes_{std::move(stdout_pipe), std::move(stderr_pipe)}, joining_(joining) {}
 
 void Remains::add_watches(PollSet& polls) const {
   for (const Fd& pipe : pipes_)

@@ -15,7 +15,9 @@ namespace atl::agent {
 
 class Remains {
  public:
-  Remains(Leaf leaf, Fd stdout_pipe, Fd stderr_pipe);
+  Remains(Leaf leaf, Fd stdout_pipe, Fd stderr_pipe, Joining joining);
+
+  Joining joining() const { return joining_; }
 
   // Nothing is left.
   bool gone() const { return removed_ && !pipes_[0] && !pipes_[1]; }
@@ -24,7 +26,10 @@ class Remains {
   void discard_output(int null_device);
   void try_to_remove(SteadyTime now);
   // A failure means that all are gone already.
-  void kill() const { (void)leaf_.kill(); }
+  void kill() {
+    joining_ = Joining::kRefused;
+    (void)leaf_.kill();
+  }
   // When to try again without an event.
   std::optional<SteadyTime> retry_at() const { return retry_at_; }
 
@@ -32,6 +37,7 @@ class Remains {
   Leaf leaf_;
   std::array<Fd, 2> pipes_;
   Fd events_;
+  Joining joining_;
   bool removed_ = false;
   std::optional<SteadyTime> retry_at_;
 };

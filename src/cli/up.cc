@@ -38,7 +38,8 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
       .path = plan.binaries + "/atoll-warden",
       .arguments = {"--state-dir", places.state, "--run-dir", places.run, "--client-uid",
                     std::to_string(plan.daemon.uid), "--agent", plan.binaries + "/atoll-agent",
-                    "--notary", plan.binaries + "/atoll-notary"},
+                    "--sudo", plan.binaries + "/atoll-sudo", "--notary",
+                    plan.binaries + "/atoll-notary"},
       .identity = std::nullopt,
       .lock_path = places.warden_lock(),
       .log_path = logged ? places.logs() + "/atoll-warden.log" : ""};
@@ -58,7 +59,8 @@ Result<UpPlan> make_plan(const CommandLine& line, const UpCommand& up) {
   UpPlan plan{.places = line.places, .up = up, .daemon = {}, .binaries = ""};
   ATOLL_TRY(plan.daemon, find_daemon_identity());
   ATOLL_TRY(plan.binaries, find_binaries());
-  for (const char* name : {"/atoll-warden", "/atolld", "/atoll-agent", "/atoll-notary"})
+  for (const char* name :
+       {"/atoll-warden", "/atolld", "/atoll-agent", "/atoll-sudo", "/atoll-notary"})
     if (access((plan.binaries + name).c_str(), X_OK) != 0)
       return Error::system("find " + plan.binaries + name);
   return plan;

@@ -31,7 +31,7 @@ struct PeerCredentials {
 };
 Result<PeerCredentials> peer_credentials(int socket);
 
-inline constexpr size_t kMaxSentFds = 4;
+inline constexpr size_t kMaxSentFds = 5;
 
 // One message of one byte, with descriptors.
 Result<void> send_byte(int socket, char byte, std::span<const int> fds = {});

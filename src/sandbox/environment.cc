@@ -22,7 +22,7 @@ std::vector<std::string> compose_environment(agent::User user, uint32_t cpu_mill
                                              const std::vector<Variables>& given) {
   std::string threads = std::to_string(std::max<uint32_t>(1, (cpu_millis + 999) / 1000));
   std::map<std::string, std::string> variables = {
-      {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+      {"PATH", "/run/atoll/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
       {"HOME", home_of(user)},
       {"USER", user == agent::User::kRoot ? "root" : "user"},
       {"LANG", "C.UTF-8"},

@@ -13,7 +13,7 @@
 
 namespace atl::warden {
 
-Result<Fd> load_agent_binary(const std::string& path) {
+Result<std::string> read_program(const std::string& path) {
   ATOLL_TRY(Fd file, open_file(path, O_RDONLY));
   struct stat status;
   if (fstat(file.get(), &status) != 0) return Error::system("stat " + path);
@@ -21,6 +21,11 @@ Result<Fd> load_agent_binary(const std::string& path) {
   ATOLL_TRY(std::string bytes, read_all(file.get(), kMaxAgentBytes));
   if (!bytes.starts_with("\177ELF"))
     return Error(Code::kInvalid, path + " is not an ELF program", ENOEXEC);
+  return bytes;
+}
+
+Result<Fd> load_agent_binary(const std::string& path) {
+  ATOLL_TRY(std::string bytes, read_program(path));
   return make_sealed_memfd("atoll-agent", bytes);
 }
 

@@ -11,6 +11,9 @@ namespace atl::warden {
 
 inline constexpr size_t kMaxAgentBytes = 64 * 1024 * 1024;
 
+// The bytes of an ELF program.
+Result<std::string> read_program(const std::string& path);
+
 Result<Fd> load_agent_binary(const std::string& path);
 
 // A sealed memfd with these bytes, at offset 0.

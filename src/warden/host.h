@@ -3,7 +3,7 @@
 //
 //   S/images/<digest>.erofs   S/pool.btrfs
 //   R/warden.lock  R/warden.sock  R/isolates/<id>/  R/agents/<id>  R/images/<digest>/  R/pool/
-//   R/devices/  R/masks/  S/receipt.key  S/receipt.pub
+//   R/devices/  R/masks/  R/tools/  S/receipt.key  S/receipt.pub
 #pragma once
 
 #include <sys/types.h>

@@ -36,6 +36,7 @@ constexpr rlim_t kAgentOpenFiles = 4096;
 constexpr rlim_t kLockedBytes = 8 << 20;
 constexpr rlim_t kMessageQueueBytes = 819'200;  // the kernel's default too
 constexpr rlim_t kPendingSignalsPerProcess = 16;
+constexpr int kSudoBacklog = 64;
 constexpr int kFirstTemporaryFd = 16;
 
 // What the agent needs to start programs as any user inside and to keep them off its own memory.
@@ -193,12 +194,13 @@ Result<void> Jail::fork_spawner() {
 Result<void> Jail::receive_trees() {
   ATOLL_TRY(auto message, linux::receive_byte(plan_.sync, -1));
   if (!message) return Error::from_errno("the helper is gone", EPIPE);
-  if (message->byte != kTrees || !message->fds[3])
+  if (message->byte != kTrees || !message->fds[4])
     return Error::from_errno("unexpected message from the helper", EPROTO);
   image_ = std::move(message->fds[0]);
   layer_ = std::move(message->fds[1]);
   devices_ = std::move(message->fds[2]);
   masks_ = std::move(message->fds[3]);
+  tools_ = std::move(message->fds[4]);
   return tell_spawner(kIdsMapped);
 }
 
@@ -278,7 +280,20 @@ Result<void> Jail::mount_proc_and_run() {
   ATOLL_TRY(Fd run,
             linux::make_mount("tmpfs", {{"size", "16m"}, {"nr_inodes", "16384"}, {"mode", "0755"}},
                               kNoSuidNoDev));
-  return linux::attach_mount(run.get(), run_target.get());
+  ATOLL_TRY_VOID(linux::attach_mount(run.get(), run_target.get()));
+  return fill_run(run.get());
+}
+
+// In /run, because it is new and empty: no image can have put anything in the way, and the layer
+// stays as it is.
+Result<void> Jail::fill_run(int run) {
+  for (const char* name : {"atoll", "atoll/bin"})
+    if (mkdirat(run, name, 0755) != 0) return Error::system(std::string("mkdir /run/") + name);
+  ATOLL_TRY(Fd atoll, open_at(run, "atoll", O_RDONLY | O_DIRECTORY));
+  ATOLL_TRY_VOID(linux::attach_mount_at(tools_.get(), atoll.get(), "bin"));
+  ATOLL_TRY(sudo_, linux::listen_at(atoll.get(), "sudo", SOCK_SEQPACKET, kSudoBacklog));
+  if (fchmodat(atoll.get(), "sudo", 0666, 0) != 0) return Error::system("chmod /run/atoll/sudo");
+  return {};
 }
 
 Result<void> Jail::mask_kernel_files() {
@@ -316,8 +331,9 @@ Result<void> Jail::confine() {
 
 Result<void> Jail::execute_agent() {
   int spawner = spawner_.get();
-  for (int* fd : {&plan_.sync, &plan_.agent_binary, &plan_.listener, &plan_.cgroup, &plan_.birth,
-                  &plan_.probe})
+  int sudo = sudo_.get();
+  for (int* fd : {&sudo, &plan_.sync, &plan_.agent_binary, &plan_.listener, &plan_.cgroup,
+                  &plan_.birth, &plan_.probe})
     ATOLL_TRY_VOID(move_out_of_the_way(*fd));
   if (spawner >= 0) ATOLL_TRY_VOID(move_out_of_the_way(spawner));
   for (int& fd : plan_.counters)
@@ -335,6 +351,7 @@ Result<void> Jail::execute_agent() {
     int number = agent::kMemoryEventsFd + static_cast<int>(i);
     if (plan_.counters[i] >= 0) ATOLL_TRY_VOID(put_at(plan_.counters[i], number));
   }
+  ATOLL_TRY_VOID(put_at(sudo, agent::kSudoFd));
   ATOLL_TRY_VOID(finish_fds(agent::kLastBirthFd + 1));
   ATOLL_TRY_VOID(limit_open_files(plan_.open_files));
   return execute(plan_.agent_binary, "atoll-agent", nullptr);

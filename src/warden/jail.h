@@ -59,6 +59,7 @@ class Jail {
   Result<void> build_root();
   Result<void> mount_devices();
   Result<void> mount_proc_and_run();
+  Result<void> fill_run(int run);
   Result<void> mask_kernel_files();
   Result<void> pivot();
   Result<void> raise_loopback();
@@ -74,7 +75,7 @@ class Jail {
   Result<Fd> open_target(const char* path);
 
   JailPlan plan_;
-  Fd image_, layer_, devices_, masks_, root_, proc_, spawner_;
+  Fd image_, layer_, devices_, masks_, tools_, root_, proc_, sudo_, spawner_;
 };
 
 }  // namespace atl::warden

@@ -197,6 +197,7 @@ Result<Fd> Launch::make_birth_record() const {
   birth.has_spawner = spawner() == Spawner::kNeeded;
   birth.has_probe = 1;
   birth.on_oom = static_cast<agent::OnOom>(request_.on_oom);
+  birth.has_sudo = 1;
   static_assert(sizeof birth.nonce == sizeof request_.nonce);
   birth.nonce = request_.nonce;
   char bytes[sizeof birth];
@@ -270,7 +271,9 @@ Result<void> Launch::send_trees() {
             clone_for_jail(host_.run_dir + "/devices", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, -1));
   ATOLL_TRY(Fd masks, clone_for_jail(host_.run_dir + "/masks",
                                      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, -1));
-  int fds[] = {image.get(), layer.get(), devices.get(), masks.get()};
+  ATOLL_TRY(Fd tools,
+            clone_for_jail(host_.run_dir + "/tools", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, -1));
+  int fds[] = {image.get(), layer.get(), devices.get(), masks.get(), tools.get()};
   return linux::send_byte(sync_.get(), kTrees, fds);
 }
 

@@ -44,6 +44,8 @@ Result<void> take(Options& options, std::string_view name, std::string_view valu
     ATOLL_TRY(options.run_dir, parse_path(name, value));
   } else if (name == "--agent") {
     ATOLL_TRY(options.agent, parse_path(name, value));
+  } else if (name == "--sudo") {
+    ATOLL_TRY(options.sudo, parse_path(name, value));
   } else if (name == "--notary") {
     ATOLL_TRY(options.notary, parse_path(name, value));
   } else {
@@ -73,6 +75,7 @@ Result<Options> parse_options(std::span<char* const> arguments) {
   if (options.run_dir.empty()) return invalid("--run-dir", "is missing");
   if (options.mode == Mode::kRemoveAll) return options;
   if (options.agent.empty()) return invalid("--agent", "is missing");
+  if (options.sudo.empty()) return invalid("--sudo", "is missing");
   if (options.notary.empty()) return invalid("--notary", "is missing");
   bool uid_given = false;
   for (std::string_view name : seen) uid_given |= name == "--client-uid";

@@ -21,13 +21,14 @@ struct Options {
   std::string run_dir;      // what does not: sockets, records, mount points
   uid_t client_uid = 0;     // the only user that may ask
   std::string agent;        // path of the atoll-agent program; not needed by --remove-all
+  std::string sudo;         // path of the atoll-sudo program; not needed by --remove-all
   std::string notary;       // path of the atoll-notary program; not needed by --remove-all
   uint64_t pool_bytes = 0;  // 0: chosen from the free space
 };
 
 inline constexpr std::string_view kUsage =
     "usage: atoll-warden [--remove-all] --state-dir DIR --run-dir DIR --client-uid UID --agent FILE"
-    " --notary FILE [--pool-bytes N]";
+    " --sudo FILE --notary FILE [--pool-bytes N]";
 
 Result<Options> parse_options(std::span<char* const> arguments);
 

@@ -15,12 +15,13 @@ Result<Options> parse(std::vector<const char*> arguments) {
 
 TEST(Options, ReadsAllOfThem) {
   auto options = parse({"--state-dir", "/s", "--run-dir", "/r", "--client-uid", "7", "--agent",
-                        "/a", "--notary", "/n", "--pool-bytes", "4096"});
+                        "/a", "--sudo", "/u", "--notary", "/n", "--pool-bytes", "4096"});
   ASSERT_TRUE(options.ok());
   EXPECT_EQ(options->state_dir, "/s");
   EXPECT_EQ(options->run_dir, "/r");
   EXPECT_EQ(options->client_uid, 7u);
   EXPECT_EQ(options->agent, "/a");
+  EXPECT_EQ(options->sudo, "/u");
   EXPECT_EQ(options->notary, "/n");
   EXPECT_EQ(options->pool_bytes, 4096u);
   EXPECT_EQ(options->mode, Mode::kServe);
@@ -34,7 +35,7 @@ TEST(Options, RemoveAllNeedsOnlyTheDirectories) {
 
 TEST(Options, RefusesWhatItDoesNotKnowOrCannotRead) {
   std::vector<const char*> good = {"--state-dir", "/s", "--run-dir", "/r", "--client-uid", "7",
-                                   "--agent",     "/a", "--notary",  "/n"};
+                                   "--agent",     "/a", "--notary",  "/n", "--sudo",       "/u"};
   ASSERT_TRUE(parse(good).ok());
   for (std::vector<const char*> extra :
        std::vector<std::vector<const char*>>{{"--verbose", "1"},

@@ -18,6 +18,7 @@
 #include "warden/masks.h"
 #include "warden/notary.h"
 #include "warden/removal.h"
+#include "warden/tools.h"
 
 namespace atl::warden {
 namespace {
@@ -56,6 +57,7 @@ Result<void> prepare(Host& host, const Options& options) {
   ATOLL_TRY_VOID(mount_pool(host, options.pool_bytes));
   ATOLL_TRY_VOID(mount_devices(host));
   ATOLL_TRY_VOID(mount_masks(host));
+  ATOLL_TRY_VOID(mount_tools(host, options.sudo));
   auto cgroups = host.cgroups.check();
   if (cgroups) ATOLL_TRY_VOID(create_parent_groups(host));
   if (!cgroups) log_error("launches will be refused", {cgroups.error()});

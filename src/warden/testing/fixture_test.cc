@@ -103,6 +103,7 @@ Options Directories::options() const {
           .run_dir = run(),
           .client_uid = 0,
           .agent = program_path("warden-test-probe"),
+          .sudo = program_path("atoll-sudo"),
           .notary = program_path("atoll-notary"),
           .pool_bytes = 1ull << 30};
 }
@@ -182,7 +183,8 @@ void RunningWarden::start() {
     if (!getenv("ATOLL_TEST_VERBOSE")) dup2(open("/dev/null", O_RDWR), 2);
     execl(program.c_str(), "atoll-warden", "--state-dir", options.state_dir.c_str(), "--run-dir",
           options.run_dir.c_str(), "--client-uid", uid.c_str(), "--agent", options.agent.c_str(),
-          "--notary", options.notary.c_str(), "--pool-bytes", bytes.c_str(), nullptr);
+          "--sudo", options.sudo.c_str(), "--notary", options.notary.c_str(), "--pool-bytes",
+          bytes.c_str(), nullptr);
     _exit(127);
   }
   // A socket of an earlier warden may still be there: only an answer counts.

@@ -1,0 +1,129 @@
+#include "agent/sudo_request.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+#include "agent/linger_guard.h"
+#include "base/file.h"
+#include "linux/pidfd.h"
+#include "linux/unix_socket.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+namespace atl::agent {
+namespace {
+
+union FdControl {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(kSudoFds * sizeof(int))];
+};
+
+Error malformed() { return Error(Code::kCorrupt, "malformed request", EPROTO); }
+
+// Owns all that came, also of a message that is not good.
+size_t take_fds(msghdr& message, ForeignFds& fds) {
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  if (rights == nullptr || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS)
+    return 0;
+  size_t count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  int numbers[kSudoFds] = {};
+  std::memcpy(numbers, CMSG_DATA(rights), count * sizeof(int));
+  for (size_t i = 0; i < count; ++i) fds[i] = Fd(numbers[i]);
+  return count;
+}
+
+Result<void> receive(int socket, ForeignFds& fds) {
+  SudoRequest request = {};
+  iovec part = {&request, sizeof request};
+  FdControl control = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &control;
+  message.msg_controllen = sizeof control;
+  LingerGuard guard;  // descriptors that do not fit are dropped by this call
+  ssize_t count = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (count < 0) return Error::system("receive from sudo");
+  size_t received = take_fds(message, fds);
+  bool whole = count == sizeof request && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+  if (!whole || received != kSudoFds || request.magic != kSudoMagic) return malformed();
+  return {};
+}
+
+// Only a sealed memfd can be read without waiting and without its bytes changing meanwhile.
+Result<Start> read_start(int file) {
+  constexpr int kSeals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+  int seals = fcntl(file, F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals) return malformed();
+  if (lseek(file, 0, SEEK_SET) != 0) return malformed();
+  auto payload = read_all(file, kMaxRequestBytes);
+  if (!payload) return Error(Code::kInvalid, "read the command", E2BIG);
+  auto start = decode_start(*payload);
+  if (!start) return malformed();
+  return start;
+}
+
+Result<Fd> open_peer(int socket, pid_t pid) {
+  int number = -1;
+  socklen_t length = sizeof number;
+  // Since 6.5. Before, a client that had ended and whose number another process got meanwhile is
+  // taken for that one, which belongs to the same sandbox.
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &number, &length) == 0) return Fd(number);
+  return linux::open_pidfd(pid);
+}
+
+// "0::/…/run/<number>": the part above is the warden's and depends on the namespace.
+std::optional<uint32_t> parse_leaf(std::string_view cgroups) {
+  constexpr std::string_view kUnified = "0::/";
+  constexpr std::string_view kParent = "/run/";
+  while (!cgroups.empty()) {
+    std::string_view line = cgroups.substr(0, cgroups.find('\n'));
+    cgroups.remove_prefix(std::min(cgroups.size(), line.size() + 1));
+    if (!line.starts_with(kUnified)) continue;
+    size_t parent = line.rfind(kParent);
+    if (parent == line.npos) return std::nullopt;
+    std::string_view name = line.substr(parent + kParent.size());
+    uint32_t number = 0;
+    auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
+    bool whole = code == std::errc() && end == name.data() + name.size();
+    return whole ? std::optional(number) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ForeignFds::~ForeignFds() {
+  LingerGuard guard;
+  for (Fd& fd : fds_) fd.reset();
+}
+
+Result<SudoCommand> receive_sudo_request(int socket) {
+  ForeignFds fds;
+  ATOLL_TRY_VOID(receive(socket, fds));
+  ATOLL_TRY(Start start, read_start(fds.number(3)));
+  return SudoCommand{std::move(start), std::move(fds)};
+}
+
+Result<uint32_t> leaf_of_peer(int socket) {
+  ATOLL_TRY(auto peer, linux::peer_credentials(socket));
+  ATOLL_TRY(Fd process, open_peer(socket, peer.pid));
+  auto cgroups = read_file("/proc/" + std::to_string(peer.pid) + "/cgroup");
+  // After the reading: while it lives, the number is its own.
+  pollfd ended = {process.get(), POLLIN, 0};
+  if (!cgroups || poll(&ended, 1, 0) != 0) return Error(Code::kNotFound, "find the caller", ESRCH);
+  auto leaf = parse_leaf(*cgroups);
+  if (!leaf) return Error(Code::kNotFound, "find the caller's exec", ESRCH);
+  return *leaf;
+}
+
+}  // namespace atl::agent

@@ -1,0 +1,40 @@
+// The request of a sudo client, taken from its connection and checked.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "agent/protocol.h"
+#include "agent/sudo_protocol.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace atl::agent {
+
+// Descriptors that a program of the sandbox has sent, so of anything.
+class ForeignFds {
+ public:
+  ForeignFds() = default;
+  ForeignFds(ForeignFds&& other) noexcept = default;
+  ForeignFds& operator=(ForeignFds&& other) = delete;
+  ~ForeignFds();
+
+  Fd& operator[](size_t index) { return fds_[index]; }
+  int number(size_t index) const { return fds_[index].get(); }
+
+ private:
+  std::array<Fd, kSudoFds> fds_;
+};
+
+struct SudoCommand {
+  Start start;
+  ForeignFds fds;  // standard input, output, error; the fourth has been read
+};
+
+// EAGAIN is the only error after which the connection is still good.
+Result<SudoCommand> receive_sudo_request(int socket);
+
+// The number of the leaf in which the process runs that made the connection. It must still live.
+Result<uint32_t> leaf_of_peer(int socket);
+
+}  // namespace atl::agent
