@@ -58,11 +58,12 @@ std::optional<SudoCommand> SudoCall::take_request() {
   return std::nullopt;
 }
 
-void SudoCall::start(const SudoCommand& command, ExecTable& execs) {
-  auto leaf = leaf_of_peer(socket_.get());
-  if (!leaf) return refuse(leaf.error());
+void SudoCall::start(SudoCommand& command, ExecTable& execs) {
+  auto caller = find_sudo_caller(socket_.get());
+  if (!caller) return refuse(caller.error());
+  command.start.open_files = caller->open_files;
   Streams streams = {command.fds.number(0), command.fds.number(1), command.fds.number(2)};
-  auto launched = execs.join(*leaf, command.start, streams);
+  auto launched = execs.join(caller->leaf, command.start, streams);
   if (!launched) return refuse(launched.error());
   pid_ = launched->pid;
   pidfd_ = std::move(launched->pidfd);

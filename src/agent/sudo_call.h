@@ -32,7 +32,7 @@ class SudoCall {
 
   // A message has arrived, or the client has gone: while it waits,
   std::optional<SudoCommand> take_request();
-  void start(const SudoCommand& command, ExecTable& execs);
+  void start(SudoCommand& command, ExecTable& execs);
   void refuse(const Error& error);
   // while its command runs,
   void take_signal();

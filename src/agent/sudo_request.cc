@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -100,6 +101,17 @@ std::optional<uint32_t> parse_leaf(std::string_view cgroups) {
   return std::nullopt;
 }
 
+// "Max open files   <soft>   <hard>   files"
+std::optional<uint32_t> parse_open_files(std::string_view limits) {
+  constexpr std::string_view kName = "Max open files";
+  size_t begin = limits.find(kName);
+  if (begin == limits.npos) return std::nullopt;
+  std::string line(limits.substr(begin + kName.size()));
+  unsigned soft = 0, hard = 0;
+  if (sscanf(line.c_str(), "%u %u", &soft, &hard) != 2 || hard == 0) return std::nullopt;
+  return hard;
+}
+
 }  // namespace
 
 ForeignFds::~ForeignFds() {
@@ -114,16 +126,21 @@ Result<SudoCommand> receive_sudo_request(int socket) {
   return SudoCommand{std::move(start), std::move(fds)};
 }
 
-Result<uint32_t> leaf_of_peer(int socket) {
+Result<SudoCaller> find_sudo_caller(int socket) {
   ATOLL_TRY(auto peer, linux::peer_credentials(socket));
   ATOLL_TRY(Fd process, open_peer(socket, peer.pid));
-  auto cgroups = read_file("/proc/" + std::to_string(peer.pid) + "/cgroup");
+  std::string directory = "/proc/" + std::to_string(peer.pid);
+  auto cgroups = read_file(directory + "/cgroup");
+  auto limits = read_file(directory + "/limits");
   // After the reading: while it lives, the number is its own.
   pollfd ended = {process.get(), POLLIN, 0};
-  if (!cgroups || poll(&ended, 1, 0) != 0) return Error(Code::kNotFound, "find the caller", ESRCH);
+  if (!cgroups || !limits || poll(&ended, 1, 0) != 0)
+    return Error(Code::kNotFound, "find the caller", ESRCH);
   auto leaf = parse_leaf(*cgroups);
   if (!leaf) return Error(Code::kNotFound, "find the caller's exec", ESRCH);
-  return *leaf;
+  auto open_files = parse_open_files(*limits);
+  if (!open_files) return Error(Code::kCorrupt, "read the caller's limits", EPROTO);
+  return SudoCaller{*leaf, *open_files};
 }
 
 }  // namespace atl::agent

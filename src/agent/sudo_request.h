@@ -34,7 +34,11 @@ struct SudoCommand {
 // EAGAIN is the only error after which the connection is still good.
 Result<SudoCommand> receive_sudo_request(int socket);
 
-// The number of the leaf in which the process runs that made the connection. It must still live.
-Result<uint32_t> leaf_of_peer(int socket);
+// The process that made the connection. It must still live.
+struct SudoCaller {
+  uint32_t leaf;        // the number of the one in which it runs
+  uint32_t open_files;  // what it may have at most
+};
+Result<SudoCaller> find_sudo_caller(int socket);
 
 }  // namespace atl::agent

@@ -70,6 +70,10 @@ TEST_P(Sudo, GivesTheWallsOfAnExecOfThatUser) {
   EXPECT_EQ(output_of(std::string("sudo $SUDO -u user sh -c \"") + kLook + "\""), as_user);
 }
 
+TEST_P(Sudo, CommandMayOpenNoMoreFilesThanItsCaller) {
+  EXPECT_EQ(output_of("ulimit -n 100; sudo sh -c 'ulimit -Sn; ulimit -Hn'"), "100\n100\n");
+}
+
 TEST_P(Sudo, RunsInTheLeafOfItsCaller) {
   EXPECT_EQ(output_of("mine=$(cat /proc/self/cgroup); theirs=$(sudo cat /proc/self/cgroup);"
                       "[ \"$mine\" = \"$theirs\" ] && echo same"),

@@ -151,7 +151,7 @@ class Disk:
         os.symlink("../bin/busybox", os.path.join(tree, "usr", "sbin", "modprobe"))
         run("cp", "-a", os.path.join(self.kernel_files, "lib", "modules"),
             os.path.join(tree, "usr", "lib"))
-        for name in ("dev", "proc", "sys", "run", "tmp", "var/lib", "var/tmp"):
+        for name in ("dev", "proc", "sys", "run", "tmp", "mnt", "var/lib", "var/tmp"):
             os.makedirs(os.path.join(tree, name), exist_ok=True)
         for name in ("tmp", "var/tmp"):
             os.chmod(os.path.join(tree, name), 0o1777)

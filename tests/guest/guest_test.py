@@ -27,10 +27,11 @@ SYSTEM_TESTS = os.path.join(disk.ROOT, "tests", "system")
 IMAGE = os.path.join(disk.ROOT, "build", "images", "python")
 SELFTEST = os.path.join(disk.ROOT, "build", "release", "share", "atoll", "selftest")
 UNIT_TESTS = ["linux_test", "agent_test", "warden_test"]
-PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-notary", "warden-test-probe",
-            "agent-test-caller"]
+PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-notary", "atoll-sudo",
+            "warden-test-probe", "agent-test-caller"]
 COMMANDS = [f"{disk.RELEASE}/{name}" for name in UNIT_TESTS]
-for system_test in ("run", "processes", "crash", "leak", "receipt", "selftest", "abuse"):
+for system_test in ("run", "sudo", "processes", "crash", "leak", "receipt", "selftest",
+                    "abuse"):
     COMMANDS.append(f"python3 {SYSTEM_TESTS}/{system_test}_test.py")
 
 
