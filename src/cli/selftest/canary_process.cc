@@ -64,10 +64,12 @@ std::optional<std::string> CanaryProcess::find_harm() const {
   if (poll(&ended, 1, 0) != 0) return "the canary process was ended";
   pollfd answered = {.fd = socket_.get(), .events = POLLIN, .revents = 0};
   char answer[256];
-  if (send(socket_.get(), "?", 1, MSG_NOSIGNAL) != 1 || poll(&answered, 1, kAnswerMs) != 1)
-    return "the canary process does not answer";
+  // Its socket closes a moment before its pidfd tells of the end.
+  if (send(socket_.get(), "?", 1, MSG_NOSIGNAL) != 1) return "the canary process was ended";
+  if (poll(&answered, 1, kAnswerMs) != 1) return "the canary process does not answer";
   ssize_t length = recv(socket_.get(), answer, sizeof answer, 0);
-  if (length < 0 || std::string_view(answer, static_cast<size_t>(length)) != secret_)
+  if (length <= 0) return "the canary process was ended";
+  if (std::string_view(answer, static_cast<size_t>(length)) != secret_)
     return "the memory of the canary process was changed";
   return std::nullopt;
 }
