@@ -25,6 +25,7 @@ class Receipts : public ::testing::Test {
 
   Reply launch(const SandboxId& id, const std::string& nonce = "") {
     Request request = launch_request(id, image_);
+    EXPECT_LE(nonce.size(), request.nonce.size());
     if (!nonce.empty()) {
       request.nonce.fill('|');
       std::copy(nonce.begin(), nonce.end(), request.nonce.begin());
@@ -81,9 +82,9 @@ TEST_F(Receipts, EveryDifferenceFailsTheLaunchAndLeavesNothing) {
   wait_until_childless(warden_->pid());
   auto before = traces(directories_.run(), warden_->pid());
   for (const char* lie :
-       {"LIE|permi|parmi", "LIE|privs 1|privs 0", "LIE|filters 1|a 2", "LIE|blob:3|blob:4",
-        "LIE|time:[|tame:[", "LIE|kernel |kernel x", "LIE|uid 1000|uid 1", "LIE|layers 1|a 0",
-        "LIE|mode 2|mode 0", "LIE|\n|", "LIE|descriptor|", "LIE|stand-in|"}) {
+       {"LIE|permi|parmi", "LIE|privs 1|p 0", "LIE|ters 1|er 2", "LIE|ob:3|ob:4",
+        "LIE|time:|tame:", "LIE|rnel |rnal ", "LIE|uid 1|uid 2", "LIE|yers 1|er 0",
+        "LIE|ode 2|ode 0", "LIE|\n|", "LIE|descriptor|", "LIE|stand-in|"}) {
     Reply reply = launch(SandboxId::draw(), lie);
     EXPECT_EQ(reply.status, Status::kFailed) << lie;
     EXPECT_EQ(reply.step, Step::kReceipt) << lie << ": " << step_name(reply.step);
