@@ -25,7 +25,9 @@ inline constexpr int kProbeFd = 11;  // SEQPACKET socket for the birth probe, if
 inline constexpr int kSudoFd = 12;
 inline constexpr int kLastBirthFd = kSudoFd;
 
-// First byte of the one message on it: the facts follow, or why there are none.
+// First byte of the messages on it: it is there (and the warden may look), then the facts follow;
+// or why there are none.
+inline constexpr char kProbeHere = 'H';
 inline constexpr char kProbeFacts = 'F';
 inline constexpr char kProbeFailed = 'E';
 

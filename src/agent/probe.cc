@@ -76,6 +76,7 @@ Result<Launched> launch_probe(Launcher& launcher, const Leaf& leaf, int socket) 
 }  // namespace
 
 Result<void> run_probe() {
+  ATOLL_TRY_VOID(send_message(STDIN_FILENO, kProbeHere, ""));
   auto facts = facts_inside();
   if (!facts) return send_message(STDIN_FILENO, kProbeFailed, facts.error().message());
   ATOLL_TRY_VOID(send_message(STDIN_FILENO, kProbeFacts, linux::encode_facts(*facts)));

@@ -3,8 +3,9 @@
 // the warden what it sees from inside, waits until the warden has looked at it from outside, and
 // ends. Of the two views the warden makes the receipt.
 //
-// Its standard input is a SEQPACKET socket to the warden. One message goes out: kProbeFacts and the
-// facts of linux/process_facts.h, or kProbeFailed and why there is no probe; one byte comes back.
+// Its standard input is a SEQPACKET socket to the warden. kProbeHere goes out, so that the warden
+// looks while the probe does; then kProbeFacts and the facts of linux/process_facts.h, or
+// kProbeFailed and why there is no probe; one byte comes back.
 #pragma once
 
 #include "base/fd.h"

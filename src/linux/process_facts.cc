@@ -91,7 +91,8 @@ Result<void> add_namespaces(const std::string& process, Facts& facts) {
   return {};
 }
 
-// Numbers of the open descriptors, without the one that the reading itself needs.
+}  // namespace
+
 Result<std::string> open_descriptors(const std::string& process) {
   std::string path = process + "/fd";
   std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
@@ -107,7 +108,11 @@ Result<std::string> open_descriptors(const std::string& process) {
   return text;
 }
 
-}  // namespace
+Result<Facts> read_namespace_facts(const std::string& process) {
+  Facts facts;
+  ATOLL_TRY_VOID(add_namespaces(process, facts));
+  return facts;
+}
 
 Result<Facts> read_process_facts(const std::string& process) {
   Facts facts;

@@ -20,6 +20,13 @@ using Facts = std::vector<Fact>;
 // `process` is "/proc/self" or "/proc/<pid>". Ids are as the reader's user namespace names them.
 Result<Facts> read_process_facts(const std::string& process);
 
+// Numbers of the open descriptors, without the one that the reading itself needs: the fact
+// "descriptors", which is only steady while the process waits.
+Result<std::string> open_descriptors(const std::string& process);
+
+// Only the "namespaces." facts.
+Result<Facts> read_namespace_facts(const std::string& process);
+
 // "<name> <value>" lines, and back; anything else is refused.
 std::string encode_facts(const Facts& facts);
 Result<Facts> decode_facts(std::string_view text);

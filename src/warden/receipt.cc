@@ -49,20 +49,26 @@ const std::string* find(const Facts& facts, std::string_view name) {
   return found == facts.end() ? nullptr : &found->value;
 }
 
-struct ProbeView {
+struct ProbeMessage {
   pid_t pid;
-  Facts facts;
+  std::string text;
 };
 
-Result<ProbeView> receive_inside(int socket) {
+Result<ProbeMessage> receive_from_probe(int socket, char kind) {
   ATOLL_TRY(auto message, linux::receive_text(socket, kMaxProbeBytes, kProbeTimeoutMs));
   if (message.text.empty()) return Error::from_errno("the probe is gone", EPIPE);
-  std::string_view rest = std::string_view(message.text).substr(1);
-  if (message.text[0] != agent::kProbeFacts)
-    return Error::from_errno("the probe failed: " + std::string(rest), ECANCELED);
-  if (message.sender.value_or(0) <= 0) return Error::from_errno("a probe without a pid", EPROTO);
-  ATOLL_TRY(Facts facts, linux::decode_facts(rest));
-  return ProbeView{*message.sender, std::move(facts)};
+  std::string rest = message.text.substr(1);
+  if (message.text[0] == agent::kProbeFailed)
+    return Error::from_errno("the probe failed: " + rest, ECANCELED);
+  if (message.text[0] != kind || message.sender.value_or(0) <= 0)
+    return Error::from_errno("unexpected message of the probe", EPROTO);
+  return ProbeMessage{*message.sender, std::move(rest)};
+}
+
+Result<Facts> receive_inside(int socket, pid_t probe) {
+  ATOLL_TRY(ProbeMessage message, receive_from_probe(socket, agent::kProbeFacts));
+  if (message.pid != probe) return Error::from_errno("two probes", EPROTO);
+  return linux::decode_facts(message.text);
 }
 
 // "1073742824 1073742824 ..." as the isolate names it, "1000 1000 ...".
@@ -138,6 +144,15 @@ Result<Facts> read_outside(const Host& host, const ReceiptSubject& subject, pid_
   return facts;
 }
 
+// Until it has told what it sees, the probe opens and closes files.
+Result<void> read_descriptors_again(Facts& facts, pid_t pid) {
+  for (Fact& fact : facts) {
+    if (fact.name != "descriptors") continue;
+    ATOLL_TRY(fact.value, linux::open_descriptors(fmt::format("/proc/{}", pid)));
+  }
+  return {};
+}
+
 // What must be so, whatever the two columns agree on.
 Facts demands(const ReceiptSubject& subject) {
   std::string user = fmt::format("{0} {0} {0} {0}", kUserInside);
@@ -164,9 +179,8 @@ Facts demands(const ReceiptSubject& subject) {
 
 // Every kind of namespace is another than the warden's; only the time namespace may be missing.
 Result<void> check_namespaces(const Facts& facts) {
-  ATOLL_TRY(Facts own, linux::read_process_facts(fmt::format("/proc/{}", getppid())));
+  ATOLL_TRY(Facts own, linux::read_namespace_facts(fmt::format("/proc/{}", getppid())));
   for (const Fact& fact : own) {
-    if (!fact.name.starts_with("namespaces.")) continue;
     const std::string* theirs = find(facts, fact.name);
     bool absent = fact.name == "namespaces.time" && fact.value == "none";
     if (!absent && (theirs == nullptr || *theirs == fact.value))
@@ -220,13 +234,15 @@ Result<void> store(int record, const SandboxId& id, const std::vector<Line>& lin
 }  // namespace
 
 Result<void> write_receipt(const Host& host, const ReceiptSubject& subject) {
-  ATOLL_TRY(ProbeView probe, receive_inside(subject.probe));
-  ATOLL_TRY(Facts outside, read_outside(host, subject, probe.pid));
-  ATOLL_TRY(std::vector<Line> lines, compare(outside, probe.facts));
+  ATOLL_TRY(ProbeMessage hello, receive_from_probe(subject.probe, agent::kProbeHere));
+  ATOLL_TRY(Facts outside, read_outside(host, subject, hello.pid));
+  ATOLL_TRY(Facts limits, read_enforced_limits(host, subject.id));
+  ATOLL_TRY(Facts inside, receive_inside(subject.probe, hello.pid));
+  ATOLL_TRY_VOID(read_descriptors_again(outside, hello.pid));
+  ATOLL_TRY(std::vector<Line> lines, compare(outside, inside));
   ATOLL_TRY_VOID(check_demands(outside, demands(subject)));
   ATOLL_TRY_VOID(check_namespaces(outside));
-  ATOLL_TRY_VOID(check_landlock(probe.facts));
-  ATOLL_TRY(Facts limits, read_enforced_limits(host, subject.id));
+  ATOLL_TRY_VOID(check_landlock(inside));
   ATOLL_TRY_VOID(check_demands(limits, wanted_limits(subject.request)));
   for (const Fact& limit : limits) lines.push_back({limit.name, limit.value, kNobody});
   ATOLL_TRY_VOID(store(subject.record, subject.id, lines));

@@ -299,12 +299,15 @@ int run_lying_probe(const std::string& from, const std::string& to) {
   close(pair[1]);
   std::string facts(1 << 17, '\0');
   ssize_t count = recv(pair[0], facts.data(), facts.size(), 0);
+  if (count != 1 || facts[0] != agent::kProbeHere) return 1;
+  count = recv(pair[0], facts.data(), facts.size(), 0);
   if (count <= 0) return 1;
   facts.resize(static_cast<size_t>(count));
   close(pair[0]);
   if (from == "descriptor" && dup(0) < 0) return 1;
   if (size_t at = facts.find(from); at != facts.npos) facts.replace(at, from.size(), to);
   char released;
+  if (send(0, &agent::kProbeHere, 1, 0) != 1) return 1;
   return send(0, facts.data(), facts.size(), 0) > 0 && recv(0, &released, 1, 0) >= 0 ? 0 : 1;
 }
 
@@ -327,7 +330,7 @@ Result<agent::Launched> start_lying_probe(agent::Launcher& launcher, const agent
                                           const std::vector<std::string>& lie) {
   if (lie[1] == "stand-in") {  // process 1 speaks for the probe
     char never;
-    if (send(11, "Fuid 1000 1000 1000 1000\n", 25, 0) == 25)
+    if (send(11, &agent::kProbeHere, 1, 0) == 1)
       while (recv(11, &never, 1, 0) < 0) continue;
     return Error::from_errno("stand-in", EPERM);
   }
