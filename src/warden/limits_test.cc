@@ -78,6 +78,8 @@ TEST_F(Limits, PidsAreExact) {
   // The process that forks and, where there is one, the spawner are among them.
   int taken = ask("spawner") == "none" ? 1 : 2;
   EXPECT_EQ(ask("limited forks 100"), std::to_string(20 - taken));
+  // Version 2 before Linux 6.11 counts in the group that forks, which is gone by now.
+  if (taken == 1) return;
   EXPECT_NE(ask("counters").find("\nmax 1\n"), std::string::npos) << ask("counters");
 }
 
