@@ -30,8 +30,7 @@ UNIT_TESTS = ["linux_test", "agent_test", "warden_test"]
 PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-notary", "atoll-sudo",
             "warden-test-probe", "agent-test-caller"]
 COMMANDS = [f"{disk.RELEASE}/{name}" for name in UNIT_TESTS]
-for system_test in ("run", "sudo", "processes", "crash", "leak", "receipt", "selftest",
-                    "abuse"):
+for system_test in ("run", "sudo", "processes", "crash", "leak", "receipt"):
     COMMANDS.append(f"python3 {SYSTEM_TESTS}/{system_test}_test.py")
 
 
