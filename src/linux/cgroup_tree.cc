@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
@@ -118,6 +119,20 @@ Result<CgroupTree> read_cgroups() {
   if (v2.empty()) return find_cgroups(mounts, "");
   ATOLL_TRY(std::string controllers, read_file(v2 + "/cgroup.controllers"));
   return find_cgroups(mounts, controllers);
+}
+
+std::string v1_group_of(std::string_view groups, Controller controller) {
+  while (!groups.empty()) {
+    std::string_view line = groups.substr(0, groups.find('\n'));
+    groups.remove_prefix(std::min(groups.size(), line.size() + 1));
+    size_t first = line.find(':');
+    size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
+    if (second == line.npos) continue;
+    std::string names = "," + std::string(line.substr(first + 1, second - first - 1)) + ",";
+    if (names.find("," + std::string(controller_name(controller)) + ",") != names.npos)
+      return std::string(line.substr(second + 1));
+  }
+  return "";
 }
 
 Result<void> remove_group(const std::string& path) { return remove_below(AT_FDCWD, path, 0); }

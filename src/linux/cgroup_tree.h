@@ -36,6 +36,10 @@ struct CgroupTree {
 CgroupTree find_cgroups(const std::vector<MountInfo>& mounts, std::string_view v2_controllers);
 Result<CgroupTree> read_cgroups();
 
+// The path on the line of a controller in /proc/<pid>/cgroup, "4:cpu,cpuacct:/atoll/x"; empty:
+// none.
+std::string v1_group_of(std::string_view groups, Controller controller);
+
 // Removes a group and all groups below it; absence is a success. A group that is still in use is
 // given a moment, because processes leave a group slightly after they are seen to be dead.
 Result<void> remove_group(const std::string& path);

@@ -68,5 +68,13 @@ TEST(CgroupTree, KillsAndRemovesANestedGroup) {
   EXPECT_TRUE(kill_group(group, 10).ok()) << "absence is a success";
 }
 
+TEST(CgroupTree, FindsTheGroupOfAControllerAmongOthersOfItsName) {
+  std::string_view groups = "3:cpuset:/a\n2:cpu,cpuacct:/atoll/x\n1:memory:/m\n0::/run/0\n";
+  EXPECT_EQ(v1_group_of(groups, Controller::kCpu), "/atoll/x");
+  EXPECT_EQ(v1_group_of(groups, Controller::kMemory), "/m");
+  EXPECT_EQ(v1_group_of(groups, Controller::kPids), "");
+  EXPECT_EQ(v1_group_of("", Controller::kCpu), "");
+}
+
 }  // namespace
 }  // namespace atl::linux

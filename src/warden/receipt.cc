@@ -101,21 +101,6 @@ Result<void> check_alive(int pidfd) {
   return {};
 }
 
-// The path on the line of a controller: "4:cpu,cpuacct:/atoll/x".
-std::string v1_group_of(std::string_view groups, std::string_view controller) {
-  while (!groups.empty()) {
-    std::string_view line = groups.substr(0, groups.find('\n'));
-    groups.remove_prefix(std::min(groups.size(), line.size() + 1));
-    size_t first = line.find(':');
-    size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
-    if (second == line.npos) continue;
-    std::string names = "," + std::string(line.substr(first + 1, second - first - 1)) + ",";
-    if (names.find("," + std::string(controller) + ",") != names.npos)
-      return std::string(line.substr(second + 1));
-  }
-  return "";
-}
-
 // Whoever answered on the socket is in this isolate's groups, so nobody stands in for the probe.
 Result<void> check_groups(const Host& host, const ReceiptSubject& subject, pid_t pid) {
   ATOLL_TRY(std::string groups, read_file(fmt::format("/proc/{}/cgroup", pid)));
@@ -123,7 +108,7 @@ Result<void> check_groups(const Host& host, const ReceiptSubject& subject, pid_t
     return Error::from_errno("the probe is not in its leaf", EBADE);
   for (linux::Controller controller : linux::kControllers) {
     if (host.cgroups.in_v2[static_cast<size_t>(controller)]) continue;
-    std::string path = v1_group_of(groups, controller_name(controller));
+    std::string path = linux::v1_group_of(groups, controller);
     if (!path.ends_with("/" + subject.id.string()))
       return Error::from_errno("the probe is not in its v1 groups", EBADE);
   }
