@@ -32,6 +32,7 @@ PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-notary", "a
 COMMANDS = [f"{disk.RELEASE}/{name}" for name in UNIT_TESTS]
 for system_test in ("run", "sudo", "processes", "crash", "leak", "receipt"):
     COMMANDS.append(f"python3 {SYSTEM_TESTS}/{system_test}_test.py")
+COMMANDS.append(f"python3 {SYSTEM_TESTS}/selftest_test.py Selftest.test_every_wall_holds")
 
 
 def check_host():
