@@ -40,23 +40,6 @@ std::optional<uint64_t> leaf_count(const Leaf& leaf, const char* file, std::stri
   return text ? find_count(*text, key) : std::nullopt;
 }
 
-uint16_t bit(LimitBit limit) { return static_cast<uint16_t>(limit); }
-
-uint16_t bit_of(Cause cause) {
-  switch (cause) {
-    case Cause::kWallTime:
-      return bit(LimitBit::kWallTime);
-    case Cause::kCpuTime:
-      return bit(LimitBit::kCpuTime);
-    case Cause::kOutput:
-      return bit(LimitBit::kOutput);
-    case Cause::kMemory:
-      return bit(LimitBit::kMemory);
-    default:
-      return 0;
-  }
-}
-
 }  // namespace
 
 Program::Program(Leaf leaf, const Start& start, const Counts& before)
@@ -107,7 +90,7 @@ void Program::reaped(const Death& death, Counters& counters, Exit& exit) {
   exit.written_bytes = death.written_bytes;
   read_cpu_times(death.usage, exit);
   read_peak_memory(death.usage, counters, exit);
-  if (ended_for_) exit.limits_hit |= bit_of(*ended_for_);
+  if (ended_for_) exit.limits_hit |= limit_bit_of(*ended_for_);
   if (memory_kill) exit.limits_hit |= bit(LimitBit::kMemory);
   if (hit_pids_limit(now)) exit.limits_hit |= bit(LimitBit::kPids);
   if (cpu_limit_us_ > 0 && exit.user_us + exit.system_us >= cpu_limit_us_)

@@ -100,6 +100,23 @@ bool any_has_nul(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+uint16_t limit_bit_of(Cause cause) {
+  switch (cause) {
+    case Cause::kWallTime:
+      return bit(LimitBit::kWallTime);
+    case Cause::kCpuTime:
+      return bit(LimitBit::kCpuTime);
+    case Cause::kOutput:
+      return bit(LimitBit::kOutput);
+    case Cause::kMemory:
+      return bit(LimitBit::kMemory);
+    case Cause::kProgram:
+    case Cause::kClient:
+      return 0;
+  }
+  return 0;
+}
+
 char* FrameReader::prepare(size_t bytes) {
   // The room of a large request is not kept: idle agents are many.
   if (begin_ == end_ && buffer_.size() > kMaxIdleBytes) {

@@ -149,6 +149,9 @@ enum class LimitBit : uint16_t {
   kDisk = 1 << 5,
 };
 inline constexpr uint16_t kAllLimitBits = 0x3f;
+constexpr uint16_t bit(LimitBit limit) { return static_cast<uint16_t>(limit); }
+// The limit that a cause says was reached; 0: none.
+uint16_t limit_bit_of(Cause cause);
 
 // Whose peak peak_memory_bytes is: v1 groups know only that of the whole sandbox.
 enum class PeakScope : uint8_t { kExec = 0, kSandbox = 1 };

@@ -22,8 +22,6 @@ struct Ending {
   uint32_t limits_hit;
 };
 
-constexpr uint32_t bit(agent::LimitBit limit) { return static_cast<uint32_t>(limit); }
-
 TEST(Exec, HoweverTheProgramEndsItsOutputIsKept) {
   using agent::LimitBit;
   const Ending kEndings[] = {

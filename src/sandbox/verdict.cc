@@ -9,8 +9,6 @@ namespace {
 using agent::Cause;
 using agent::LimitBit;
 
-constexpr uint16_t bit(LimitBit limit) { return static_cast<uint16_t>(limit); }
-
 struct NamedLimit {
   LimitBit limit;
   std::string_view name;
@@ -20,24 +18,6 @@ constexpr NamedLimit kLimits[] = {
     {LimitBit::kOutput, "output"},      {LimitBit::kMemory, "memory"},
     {LimitBit::kPids, "pids"},          {LimitBit::kDisk, "disk"},
 };
-
-// The limit that a cause says was reached.
-uint16_t limit_of(Cause cause) {
-  switch (cause) {
-    case Cause::kWallTime:
-      return bit(LimitBit::kWallTime);
-    case Cause::kCpuTime:
-      return bit(LimitBit::kCpuTime);
-    case Cause::kOutput:
-      return bit(LimitBit::kOutput);
-    case Cause::kMemory:
-      return bit(LimitBit::kMemory);
-    case Cause::kProgram:
-    case Cause::kClient:
-      return 0;
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -90,7 +70,7 @@ Verdict verdict_of(const agent::Exit& exit) {
 
 uint16_t limits_hit_of(const agent::Exit& exit) {
   bool cut = exit.stdout_cut > 0 || exit.stderr_cut > 0;
-  int hit = exit.limits_hit | limit_of(exit.cause) | (cut ? bit(LimitBit::kOutput) : 0);
+  int hit = exit.limits_hit | agent::limit_bit_of(exit.cause) | (cut ? bit(LimitBit::kOutput) : 0);
   return static_cast<uint16_t>(hit);
 }
 
