@@ -127,13 +127,13 @@ bool Agent::obey(const Frame& frame) {
     case FrameType::kWelcome:
       return welcome(frame.payload);
     case FrameType::kStart:
-      return execs_.start(frame.exec, frame.payload);
+      return execs_.start(frame.number, frame.payload);
     case FrameType::kAcknowledge:
       return acknowledge(frame);
     case FrameType::kSignal:
       return signal(frame);
     case FrameType::kExitAcknowledge:
-      return frame.payload.empty() && acknowledge_exit(frame.exec);
+      return frame.payload.empty() && acknowledge_exit(frame.number);
     default:
       return false;
   }
@@ -150,7 +150,7 @@ bool Agent::welcome(std::string_view payload) {
 bool Agent::acknowledge(const Frame& frame) {
   auto acknowledged = decode_acknowledge(frame.payload);
   if (!acknowledged) return false;
-  Exec* exec = execs_.find(frame.exec);
+  Exec* exec = execs_.find(frame.number);
   if (exec == nullptr) return true;
   if (!exec->stream(acknowledged->stream).acknowledge(acknowledged->offset)) return false;
   execs_.output_acknowledged(*exec);
@@ -160,7 +160,7 @@ bool Agent::acknowledge(const Frame& frame) {
 bool Agent::signal(const Frame& frame) {
   auto number = decode_signal(frame.payload);
   if (!number) return false;
-  if (Exec* exec = execs_.find(frame.exec)) exec->program().signal(*number);
+  if (Exec* exec = execs_.find(frame.number)) exec->program().signal(*number);
   return true;
 }
 

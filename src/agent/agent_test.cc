@@ -89,7 +89,7 @@ TEST_P(Agent, UserHasNoCapabilityAtAll) {
 
 TEST_P(Agent, RootHasExactlyNineCapabilities) {
   Start start = shell("id -u; id -g; id -G; grep -E '^(Cap|NoNewPrivs)' /proc/self/status");
-  start.user = User::kRoot;
+  start.user = "root";
   // CHOWN 0, DAC_OVERRIDE 1, FOWNER 3, FSETID 4, KILL 5, SETGID 6, SETUID 7, NET_BIND_SERVICE 10,
   // SYS_CHROOT 18.
   EXPECT_EQ(run(start).out,
@@ -260,7 +260,7 @@ TEST_P(Agent, ReapsOrphans) {
 
 TEST_P(Agent, IsHiddenFromRootInTheSandbox) {
   Start start = shell("cat /proc/1/maps");
-  start.user = User::kRoot;
+  start.user = "root";
   Record done = run(start);
   EXPECT_EQ(done.out, "");
   EXPECT_NE(done.err.find("Permission denied"), std::string::npos) << done.err;

@@ -397,7 +397,7 @@ void TestDaemon::take(const Frame& frame) {
     hello_ = *hello;
     return;
   }
-  Record& held = records_[frame.exec];
+  Record& held = records_[frame.number];
   if (held.exit) {
     bool repeated = frame.type == FrameType::kExit || frame.type == FrameType::kStarted;
     if (!repeated) contradiction_ = "frame after the exit";
@@ -408,7 +408,7 @@ void TestDaemon::take(const Frame& frame) {
   } else if (frame.type == FrameType::kStartFailed) {
     held.failed = *decode_start_failed(frame.payload);
   } else if (frame.type == FrameType::kOutput) {
-    take_output(frame.exec, *decode_output(frame.payload));
+    take_output(frame.number, *decode_output(frame.payload));
   } else if (frame.type == FrameType::kExit) {
     held.exit = *decode_exit(frame.payload);
     ++held.exit_frames;

@@ -243,7 +243,7 @@ Result<OpenFilesLimits> raise_open_files_limit() {
 
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
                                           const rlimit& open_files, Parent parent) {
-  bool root = start.user == User::kRoot;
+  bool root = start.user == "root";
   Plan plan = {start, fds, open_files, root ? kRootCapabilities : 0, root ? 0 : kUserId};
   uint64_t flags = parent == Parent::kCallersParent ? CLONE_PARENT : 0;
   ATOLL_TRY(auto outcome, linux::clone_process({.flags = flags, .cgroup = fds.leaf}));

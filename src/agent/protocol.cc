@@ -11,57 +11,6 @@ namespace {
 
 constexpr size_t kMaxOperationBytes = 256;
 constexpr uint8_t kMaxSignal = 64;
-constexpr size_t kMaxIdleBytes = 64 * 1024;
-
-Error malformed(std::string_view what) {
-  return Error(Code::kCorrupt, "malformed " + std::string(what) + " frame");
-}
-
-// Builds a frame: reserves the header, lets the payload be appended, fills in the length.
-class FrameWriter {
- public:
-  FrameWriter(FrameType type, uint32_t exec) : writer_(frame_) {
-    writer_.u32(0);
-    writer_.u32(static_cast<uint8_t>(type));
-    writer_.u32(exec);
-  }
-  ByteWriter& payload() { return writer_; }
-  std::string take() {
-    auto length = static_cast<uint32_t>(frame_.size() - kHeaderBytes);
-    std::memcpy(frame_.data(), &length, sizeof length);
-    return std::move(frame_);
-  }
-
- private:
-  std::string frame_;
-  ByteWriter writer_;
-};
-
-bool is_to_agent(FrameType type) {
-  switch (type) {
-    case FrameType::kWelcome:
-    case FrameType::kStart:
-    case FrameType::kAcknowledge:
-    case FrameType::kSignal:
-    case FrameType::kExitAcknowledge:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool is_from_agent(FrameType type) {
-  switch (type) {
-    case FrameType::kHello:
-    case FrameType::kStarted:
-    case FrameType::kStartFailed:
-    case FrameType::kOutput:
-    case FrameType::kExit:
-      return true;
-    default:
-      return false;
-  }
-}
 
 void put_offsets(ByteWriter& writer, const std::vector<ExecOffsets>& execs) {
   writer.u32(static_cast<uint32_t>(execs.size()));
@@ -98,6 +47,19 @@ bool any_has_nul(const std::vector<std::string>& texts) {
   return std::any_of(texts.begin(), texts.end(), [](const auto& text) { return has_nul(text); });
 }
 
+bool is_sound(const Start& start) {
+  if (start.arguments.empty() || start.arguments[0].empty()) return false;
+  if (!start.directory.empty() && start.directory[0] != '/') return false;
+  if (start.user.empty() || has_nul(start.user)) return false;
+  return !any_has_nul(start.arguments) && !any_has_nul(start.environment) &&
+         !has_nul(start.directory);
+}
+
+bool is_sound(const TerminalSize& size) {
+  return size.columns >= 1 && size.columns <= kMaxTerminalSide && size.rows >= 1 &&
+         size.rows <= kMaxTerminalSide;
+}
+
 }  // namespace
 
 uint16_t limit_bit_of(Cause cause) {
@@ -115,44 +77,6 @@ uint16_t limit_bit_of(Cause cause) {
       return 0;
   }
   return 0;
-}
-
-char* FrameReader::prepare(size_t bytes) {
-  // The room of a large request is not kept: idle agents are many.
-  if (begin_ == end_ && buffer_.size() > kMaxIdleBytes) {
-    buffer_ = std::string();
-    begin_ = end_ = 0;
-  }
-  if (begin_ > 0) {
-    buffer_.erase(0, begin_);
-    end_ -= begin_;
-    begin_ = 0;
-  }
-  if (buffer_.size() < end_ + bytes) buffer_.resize(end_ + bytes);
-  return buffer_.data() + end_;
-}
-
-void FrameReader::commit(size_t bytes) {
-  end_ += bytes;
-  ATOLL_CHECK(end_ <= buffer_.size());
-}
-
-Result<std::optional<Frame>> FrameReader::next() {
-  std::string_view available(buffer_.data() + begin_, end_ - begin_);
-  if (available.size() < kHeaderBytes) return std::optional<Frame>();
-  ByteReader reader(available.substr(0, kHeaderBytes));
-  uint32_t length = reader.u32();
-  uint32_t type_and_zeros = reader.u32();
-  uint32_t exec = reader.u32();
-  if (type_and_zeros > 0xff) return malformed("header of a");
-  auto type = static_cast<FrameType>(type_and_zeros);
-  bool legal = side_ == Side::kAgent ? is_to_agent(type) : is_from_agent(type);
-  if (!legal) return malformed("unexpected type of");
-  if (length > (side_ == Side::kAgent ? kMaxRequestBytes : kMaxReportBytes))
-    return malformed("oversized");
-  if (available.size() < kHeaderBytes + length) return std::optional<Frame>();
-  begin_ += kHeaderBytes + length;
-  return std::optional<Frame>(Frame{type, exec, available.substr(kHeaderBytes, length)});
 }
 
 std::string encode(const Hello& hello) {
@@ -197,12 +121,17 @@ std::string encode(uint32_t exec, const Start& start) {
   writer.u32(static_cast<uint32_t>(start.environment.size()));
   for (const std::string& variable : start.environment) writer.text(variable);
   writer.text(start.directory);
-  writer.u8(static_cast<uint8_t>(start.user));
+  writer.text(start.user);
   writer.u32(start.timeout_ms);
   writer.u64(start.output_limit_bytes);
   writer.u8(static_cast<uint8_t>(start.on_output_limit));
   writer.u32(start.cpu_time_ms);
   writer.u32(start.open_files);
+  writer.text(start.input);
+  writer.u8(static_cast<uint8_t>(start.input_mode));
+  TerminalSize size = start.terminal.value_or(TerminalSize{0, 0});
+  writer.u16(size.columns);
+  writer.u16(size.rows);
   return frame.take();
 }
 
@@ -212,20 +141,23 @@ Result<Start> decode_start(std::string_view payload) {
   if (!take_texts(reader, start.arguments) || !take_texts(reader, start.environment))
     return malformed("start");
   start.directory = reader.text(kMaxPathBytes);
-  uint8_t user = reader.u8();
+  start.user = reader.text(kMaxUserBytes);
   start.timeout_ms = reader.u32();
   start.output_limit_bytes = reader.u64();
   uint8_t on_output_limit = reader.u8();
   start.cpu_time_ms = reader.u32();
   start.open_files = reader.u32();
-  if (!reader.done() || user > static_cast<uint8_t>(User::kRoot)) return malformed("start");
+  start.input = reader.text(kMaxFirstInputBytes);
+  uint8_t input_mode = reader.u8();
+  TerminalSize size{reader.u16(), reader.u16()};
+  if (!reader.done() || !is_sound(start)) return malformed("start");
   if (on_output_limit > static_cast<uint8_t>(OnOutputLimit::kKill)) return malformed("start");
-  start.user = static_cast<User>(user);
+  if (input_mode > static_cast<uint8_t>(InputMode::kOpen)) return malformed("start");
   start.on_output_limit = static_cast<OnOutputLimit>(on_output_limit);
-  if (start.arguments.empty() || start.arguments[0].empty()) return malformed("start");
-  if (start.directory.empty() || start.directory[0] != '/') return malformed("start");
-  if (any_has_nul(start.arguments) || any_has_nul(start.environment) || has_nul(start.directory))
-    return malformed("start");
+  start.input_mode = static_cast<InputMode>(input_mode);
+  if (size.columns == 0 && size.rows == 0) return start;
+  if (!is_sound(size)) return malformed("start");
+  start.terminal = size;
   return start;
 }
 
@@ -260,6 +192,63 @@ Result<Output> decode_output(std::string_view payload) {
   if (!reader.ok() || stream > 1 || data.empty() || data.size() > kMaxOutputBytes)
     return malformed("output");
   return Output{static_cast<Stream>(stream), offset, data};
+}
+
+std::string encode(uint32_t exec, const Input& input) {
+  FrameWriter frame(FrameType::kInput, exec);
+  frame.payload().u64(input.offset);
+  frame.payload().bytes(input.data);
+  return frame.take();
+}
+
+Result<Input> decode_input(std::string_view payload) {
+  ByteReader reader(payload);
+  uint64_t offset = reader.u64();
+  std::string_view data = reader.rest();
+  if (!reader.ok() || data.empty() || data.size() > kMaxInputBytes) return malformed("input");
+  return Input{offset, data};
+}
+
+std::string encode(uint32_t exec, const InputTaken& taken) {
+  FrameWriter frame(FrameType::kInputTaken, exec);
+  frame.payload().u64(taken.offset);
+  frame.payload().u8(taken.closed ? 1 : 0);
+  return frame.take();
+}
+
+Result<InputTaken> decode_input_taken(std::string_view payload) {
+  ByteReader reader(payload);
+  uint64_t offset = reader.u64();
+  uint8_t closed = reader.u8();
+  if (!reader.done() || closed > 1) return malformed("input taken");
+  return InputTaken{offset, closed == 1};
+}
+
+std::string encode_input_end(uint32_t exec, uint64_t offset) {
+  FrameWriter frame(FrameType::kInputEnd, exec);
+  frame.payload().u64(offset);
+  return frame.take();
+}
+
+Result<uint64_t> decode_input_end(std::string_view payload) {
+  ByteReader reader(payload);
+  uint64_t offset = reader.u64();
+  if (!reader.done()) return malformed("input end");
+  return offset;
+}
+
+std::string encode(uint32_t exec, const TerminalSize& size) {
+  FrameWriter frame(FrameType::kResize, exec);
+  frame.payload().u16(size.columns);
+  frame.payload().u16(size.rows);
+  return frame.take();
+}
+
+Result<TerminalSize> decode_resize(std::string_view payload) {
+  ByteReader reader(payload);
+  TerminalSize size{reader.u16(), reader.u16()};
+  if (!reader.done() || !is_sound(size)) return malformed("resize");
+  return size;
 }
 
 std::string encode(uint32_t exec, const Exit& exit) {

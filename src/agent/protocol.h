@@ -1,19 +1,23 @@
 // The agent stream: what atolld and atoll-agent say to each other, whatever wall is between them.
-//
-// A frame is a header of 12 bytes (length of the payload u32, type u8, three zero bytes, exec
-// number u32) and a payload, little-endian. Frames of all execs share one stream.
+// Execs are here; channels, which carry file operations and port connections, in
+// channel_protocol.h.
 //
 // The stream may break at any moment and be taken up by a new connection; the newest one wins:
 //   agent  → kHello    version, nonce, every exec it knows with the offsets it has produced
 //   atolld → kWelcome  the offsets atolld holds for each of them; an exec left out is killed and
 //                      forgotten
-// after which the agent sends output from those offsets on.
+// after which the agent sends output from those offsets on, and kInputTaken for each open input.
 //
 // Flow control is by credit: each output stream of each exec may have kWindowBytes sent but not
 // acknowledged. atolld acknowledges an offset when the bytes are in the exec's log file. When the
 // window is full the agent stops reading that pipe, so the program waits, no other exec is held up
 // and no byte is lost. kExit and kStartFailed are repeated after every reconnect until
 // kExitAcknowledge, and kStarted for every started exec comes before them.
+//
+// Input has offsets too: the agent takes bytes into its buffer, at most kWindowBytes beyond what
+// the program has read, and says how far it has got by kInputTaken. Bytes below that offset are
+// skipped, so what was sent on a broken stream can be sent again; bytes above it are a gap and
+// break the protocol.
 //
 // Both sides treat the other's bytes as hostile: each decoder checks every field and refuses
 // left-overs.
@@ -26,67 +30,33 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/frame.h"
 #include "base/result.h"
 
 namespace atl::agent {
 
 inline constexpr uint16_t kProtocolVersion = 1;
 inline constexpr size_t kNonceBytes = 16;
-inline constexpr size_t kHeaderBytes = 12;
 
-inline constexpr size_t kMaxRequestBytes = 2 * 1024 * 1024;  // payload towards the agent (kStart)
-inline constexpr size_t kMaxReportBytes = 64 * 1024;         // payload from the agent
-inline constexpr size_t kMaxOutputBytes = 32 * 1024;         // data in one kOutput
+inline constexpr size_t kMaxOutputBytes = 32 * 1024;  // data in one kOutput
 inline constexpr size_t kWindowBytes = 256 * 1024;
 inline constexpr size_t kMaxExecs = 1024;  // known to one agent at a time
 inline constexpr size_t kMaxArguments = 4096;
 inline constexpr size_t kMaxTextBytes = 128 * 1024;  // one argument or variable; the kernel's limit
 inline constexpr size_t kMaxPathBytes = 4095;
-
-enum class FrameType : uint8_t {
-  // atolld → agent
-  kWelcome = 1,
-  kStart = 2,
-  kAcknowledge = 3,
-  kSignal = 4,
-  kExitAcknowledge = 5,
-  // agent → atolld
-  kHello = 64,
-  kStarted = 65,
-  kStartFailed = 66,
-  kOutput = 67,
-  kExit = 68,
-};
-
-struct Frame {
-  FrameType type;
-  uint32_t exec;
-  std::string_view payload;  // valid until the next call of the reader
-};
-
-// Cuts a byte stream into frames. Which types are legal, and how long they may be, depends on who
-// reads.
-class FrameReader {
- public:
-  enum class Side : uint8_t { kAgent, kDaemon };
-  explicit FrameReader(Side side) : side_(side) {}
-
-  // Room to receive into; commit() says how much arrived.
-  char* prepare(size_t bytes);
-  void commit(size_t bytes);
-  // The next whole frame, or nothing yet, or an error after which the stream must be dropped.
-  Result<std::optional<Frame>> next();
-
- private:
-  Side side_;
-  std::string buffer_;
-  size_t begin_ = 0;  // first byte not yet handed out
-  size_t end_ = 0;    // end of received bytes; the rest of buffer_ is room
-};
+inline constexpr size_t kMaxUserBytes = 64;
+inline constexpr size_t kMaxInputBytes = 32 * 1024;         // data in one kInput
+inline constexpr size_t kMaxFirstInputBytes = 1024 * 1024;  // Start::input
+inline constexpr uint16_t kMaxTerminalSide = 1000;
 
 enum class Stream : uint8_t { kStdout = 0, kStderr = 1 };
-enum class User : uint8_t { kUser = 0, kRoot = 1 };
 enum class OnOutputLimit : uint8_t { kCut = 0, kKill = 1 };
+// After Start::input: the end of the program's input, or more by kInput.
+enum class InputMode : uint8_t { kEnds = 0, kOpen = 1 };
+
+struct TerminalSize {
+  uint16_t columns, rows;
+};
 
 struct ExecOffsets {
   uint32_t exec;
@@ -108,13 +78,26 @@ struct Welcome {
 struct Start {
   std::vector<std::string> arguments;    // at least one; arguments[0] is looked up in PATH
   std::vector<std::string> environment;  // NAME=value, the whole environment
-  std::string directory;                 // absolute
-  User user = User::kUser;
-  uint32_t timeout_ms = 0;          // 0: none
-  uint64_t output_limit_bytes = 0;  // per stream; what is beyond is counted and dropped
+  std::string directory;                 // absolute; empty: the user's home
+  std::string user = "user";             // a name in /etc/passwd inside, or "uid", or "uid:gid"
+  uint32_t timeout_ms = 0;               // 0: none
+  uint64_t output_limit_bytes = 0;       // per stream; what is beyond is counted and dropped
   OnOutputLimit on_output_limit = OnOutputLimit::kCut;
   uint32_t cpu_time_ms = 0;  // user and system time of all its processes; 0: no limit
   uint32_t open_files = 0;   // per process; 0: what the sandbox was made with
+  std::string input = {};    // the first bytes of its standard input
+  InputMode input_mode = InputMode::kEnds;
+  std::optional<TerminalSize> terminal = {};  // its output then is on stdout alone
+};
+
+struct Input {
+  uint64_t offset;
+  std::string_view data;
+};
+
+struct InputTaken {
+  uint64_t offset;  // how many bytes the agent has taken, Start::input included
+  bool closed;      // no more is taken: it was ended, or the program has closed it or ended
 };
 
 struct Acknowledge {
@@ -180,17 +163,26 @@ std::string encode(const Welcome& welcome);
 std::string encode(uint32_t exec, const Start& start);
 std::string encode(uint32_t exec, const Acknowledge& acknowledge);
 std::string encode(uint32_t exec, const Output& output);
+std::string encode(uint32_t exec, const Input& input);
+std::string encode(uint32_t exec, const InputTaken& taken);
+std::string encode(uint32_t exec, const TerminalSize& size);
 std::string encode(uint32_t exec, const Exit& exit);
 std::string encode(uint32_t exec, const StartFailed& failed);
 std::string encode_started(uint32_t exec, uint32_t pid);
 std::string encode_signal(uint32_t exec, uint8_t signal_number);
 std::string encode_exit_acknowledge(uint32_t exec);
+// `offset`: where the input ends.
+std::string encode_input_end(uint32_t exec, uint64_t offset);
 
 Result<Hello> decode_hello(std::string_view payload);
 Result<Welcome> decode_welcome(std::string_view payload);
 Result<Start> decode_start(std::string_view payload);
 Result<Acknowledge> decode_acknowledge(std::string_view payload);
 Result<Output> decode_output(std::string_view payload);
+Result<Input> decode_input(std::string_view payload);
+Result<InputTaken> decode_input_taken(std::string_view payload);
+Result<uint64_t> decode_input_end(std::string_view payload);
+Result<TerminalSize> decode_resize(std::string_view payload);
 Result<Exit> decode_exit(std::string_view payload);
 Result<StartFailed> decode_start_failed(std::string_view payload);
 Result<uint32_t> decode_started(std::string_view payload);

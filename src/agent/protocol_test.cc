@@ -13,12 +13,15 @@ Start some_start() {
   return {.arguments = {"python3", "-c", "print(1)", ""},
           .environment = {"PATH=/bin", "EMPTY="},
           .directory = "/home/user",
-          .user = User::kRoot,
+          .user = "root",
           .timeout_ms = 1500,
           .output_limit_bytes = 1ull << 33,
           .on_output_limit = OnOutputLimit::kKill,
           .cpu_time_ms = 2500,
-          .open_files = 64};
+          .open_files = 64,
+          .input = std::string("a\0b", 3),
+          .input_mode = InputMode::kOpen,
+          .terminal = TerminalSize{80, 24}};
 }
 
 Exit some_exit() {
@@ -73,12 +76,17 @@ TEST(Protocol, StartRoundTrip) {
   EXPECT_EQ(decoded->arguments, some_start().arguments);
   EXPECT_EQ(decoded->environment, some_start().environment);
   EXPECT_EQ(decoded->directory, "/home/user");
-  EXPECT_EQ(decoded->user, User::kRoot);
+  EXPECT_EQ(decoded->user, "root");
   EXPECT_EQ(decoded->timeout_ms, 1500u);
   EXPECT_EQ(decoded->output_limit_bytes, 1ull << 33);
   EXPECT_EQ(decoded->on_output_limit, OnOutputLimit::kKill);
   EXPECT_EQ(decoded->cpu_time_ms, 2500u);
   EXPECT_EQ(decoded->open_files, 64u);
+  EXPECT_EQ(decoded->input, some_start().input);
+  EXPECT_EQ(decoded->input_mode, InputMode::kOpen);
+  ASSERT_TRUE(decoded->terminal.has_value());
+  EXPECT_EQ(decoded->terminal->columns, 80);
+  EXPECT_EQ(decoded->terminal->rows, 24);
 }
 
 TEST(Protocol, ExitRoundTrip) {
@@ -221,7 +229,7 @@ void take_all(FrameReader& reader, std::vector<uint32_t>& execs) {
     auto frame = reader.next();
     ASSERT_TRUE(frame.ok());
     if (!*frame) return;
-    execs.push_back((*frame)->exec);
+    execs.push_back((*frame)->number);
   }
 }
 

@@ -61,7 +61,7 @@ TEST_P(Sudo, GivesTheWallsOfAnExecOfThatUser) {
   constexpr const char* kLook =
       "grep -E '^(Cap|NoNewPrivs|Seccomp:|Groups)' /proc/self/status; ulimit -c; ulimit -n; umask";
   Start root = shell(kLook);
-  root.user = User::kRoot;
+  root.user = "root";
   std::string as_root = run(root).out;
   std::string as_user = run(shell(kLook)).out;
   ASSERT_NE(as_root, "");

@@ -32,13 +32,13 @@ class Walls : public testing::TestWithParam<Starter> {
   void TearDown() override {
     if (!directory_.empty()) fs::remove_all(directory_);
   }
-  Record run(Start start, User user = User::kUser) {
+  Record run(Start start, const std::string& user = "user") {
     start.user = user;
     uint32_t exec = next_exec_++;
     daemon_.start(exec, start);
     return daemon_.finish(exec);
   }
-  Record call(std::vector<std::string> arguments, User user = User::kUser) {
+  Record call(std::vector<std::string> arguments, const std::string& user = "user") {
     Start start = shell("");
     start.arguments = {directory_ + "/caller"};
     start.arguments.insert(start.arguments.end(), arguments.begin(), arguments.end());
@@ -46,7 +46,7 @@ class Walls : public testing::TestWithParam<Starter> {
   }
   std::string answer(long number, std::vector<std::string> arguments = {}) {
     arguments.insert(arguments.begin(), {"call", std::to_string(number)});
-    std::string as_user = call(arguments).out, as_root = call(arguments, User::kRoot).out;
+    std::string as_user = call(arguments).out, as_root = call(arguments, "root").out;
     return as_user == as_root ? as_user : "user " + as_user + "root " + as_root;
   }
 

@@ -154,15 +154,15 @@ struct FakeDriver::Agent {
     } else if (frame.type == agent::FrameType::kStart) {
       auto start = agent::decode_start(frame.payload);
       ATOLL_CHECK(start.ok());
-      execs.emplace(frame.exec, run_program(*start));
-      frames += output_from(frame.exec, 0, 0);
-    } else if (frame.type == agent::FrameType::kSignal && execs.contains(frame.exec)) {
+      execs.emplace(frame.number, run_program(*start));
+      frames += output_from(frame.number, 0, 0);
+    } else if (frame.type == agent::FrameType::kSignal && execs.contains(frame.number)) {
       auto number = agent::decode_signal(frame.payload);
-      FakeExec& exec = execs.at(frame.exec);
+      FakeExec& exec = execs.at(frame.number);
       exec.exit = make_exit(exec, agent::Ending::kSignaled, *number, agent::Cause::kClient);
-      frames += agent::encode(frame.exec, *exec.exit);
+      frames += agent::encode(frame.number, *exec.exit);
     } else if (frame.type == agent::FrameType::kExitAcknowledge) {
-      execs.erase(frame.exec);
+      execs.erase(frame.number);
     }
     return frames;
   }

@@ -6,9 +6,7 @@
 
 namespace atl::sandbox {
 
-std::string home_of(agent::User user) {
-  return user == agent::User::kRoot ? "/root" : "/home/user";
-}
+std::string home_of(std::string_view user) { return user == "root" ? "/root" : "/home/user"; }
 
 bool is_variable_name(std::string_view name) {
   auto is_word = [](char c) {
@@ -18,13 +16,13 @@ bool is_variable_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_word);
 }
 
-std::vector<std::string> compose_environment(agent::User user, uint32_t cpu_millis,
+std::vector<std::string> compose_environment(std::string_view user, uint32_t cpu_millis,
                                              const std::vector<Variables>& given) {
   std::string threads = std::to_string(std::max<uint32_t>(1, (cpu_millis + 999) / 1000));
   std::map<std::string, std::string> variables = {
       {"PATH", "/run/atoll/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
       {"HOME", home_of(user)},
-      {"USER", user == agent::User::kRoot ? "root" : "user"},
+      {"USER", std::string(user)},
       {"LANG", "C.UTF-8"},
       {"OMP_NUM_THREADS", threads},
       {"OPENBLAS_NUM_THREADS", threads},

@@ -3,10 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
-
-#include "agent/protocol.h"
 
 namespace atl::sandbox {
 
@@ -17,9 +16,9 @@ bool is_variable_name(std::string_view name);
 
 // Defaults, then the given lists in order; a later value replaces an earlier one. Thread-count
 // variables follow the cpu limit, so that a library does not start one thread per core of the host.
-std::vector<std::string> compose_environment(agent::User user, uint32_t cpu_millis,
+std::vector<std::string> compose_environment(std::string_view user, uint32_t cpu_millis,
                                              const std::vector<Variables>& given);
 
-std::string home_of(agent::User user);
+std::string home_of(std::string_view user);
 
 }  // namespace atl::sandbox

@@ -24,7 +24,7 @@ struct ExecRequest {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;  // NAME=value, on top of the sandbox's
   std::string directory = "/home/user";
-  agent::User user = agent::User::kUser;
+  std::string user = "user";
   uint32_t timeout_ms = 0;
   uint64_t output_limit_bytes = 0;
   agent::OnOutputLimit on_output_limit = agent::OnOutputLimit::kCut;

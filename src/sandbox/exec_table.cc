@@ -140,7 +140,7 @@ Task<Result<void>> ExecTable::handle(agent::Frame frame, isolate::AgentLink& lin
       co_return co_await handle_start_failed(frame, link);
     case agent::FrameType::kStarted: {
       ATOLL_CO_TRY(uint32_t pid, agent::decode_started(frame.payload));
-      Entry* entry = entry_of(frame.exec);
+      Entry* entry = entry_of(frame.number);
       if (!entry) co_return Result<void>();
       entry->start_frame = {};
       entry->exec->set_started(pid);
@@ -153,16 +153,16 @@ Task<Result<void>> ExecTable::handle(agent::Frame frame, isolate::AgentLink& lin
 
 Result<void> ExecTable::handle_output(const agent::Frame& frame, isolate::AgentLink& link) {
   ATOLL_TRY(agent::Output output, agent::decode_output(frame.payload));
-  Entry* entry = entry_of(frame.exec);
+  Entry* entry = entry_of(frame.number);
   if (!entry) return Error(Code::kCorrupt, "output of an exec that does not run");
   ATOLL_TRY(uint64_t end, entry->exec->append(output));
-  link.send(agent::encode(frame.exec, agent::Acknowledge{output.stream, end}));
+  link.send(agent::encode(frame.number, agent::Acknowledge{output.stream, end}));
   return {};
 }
 
 Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink& link) {
   ATOLL_CO_TRY(agent::Exit exit, agent::decode_exit(frame.payload));
-  uint32_t number = frame.exec;
+  uint32_t number = frame.number;
   if (Entry* entry = entry_of(number)) {
     std::shared_ptr<Exec> exec = entry->exec;
     ATOLL_CO_TRY_VOID(exec->check_exit(exit));
@@ -175,7 +175,7 @@ Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink
 
 Task<Result<void>> ExecTable::handle_start_failed(agent::Frame frame, isolate::AgentLink& link) {
   ATOLL_CO_TRY(agent::StartFailed failed, agent::decode_start_failed(frame.payload));
-  uint32_t number = frame.exec;
+  uint32_t number = frame.number;
   if (Entry* entry = entry_of(number)) {
     std::shared_ptr<Exec> exec = entry->exec;
     Error cause = Error::from_errno(failed.operation, failed.system_errno);

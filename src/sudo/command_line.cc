@@ -16,7 +16,7 @@ struct Account {
 constexpr Account kRoot = {"root", "/root"};
 constexpr Account kUser = {"user", "/home/user"};
 
-const Account& account_of(agent::User user) { return user == agent::User::kRoot ? kRoot : kUser; }
+const Account& account_of(std::string_view user) { return user == kRoot.name ? kRoot : kUser; }
 
 Error invalid(std::string_view what, std::string_view value) {
   return Error(Code::kInvalid, std::string(what) + " " + std::string(value));
@@ -129,7 +129,7 @@ class Parser {
     if (letter != 'u') return {};
     bool is_user = value == "user" || value == "#1000";
     if (!is_user && value != "root" && value != "#0") return invalid("unknown user", value);
-    line_.user = is_user ? agent::User::kUser : agent::User::kRoot;
+    line_.user = is_user ? kUser.name : kRoot.name;
     return {};
   }
 

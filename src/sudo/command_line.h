@@ -22,7 +22,7 @@ struct CommandLine {
     kLogin,  // -i: the same with /bin/sh and in the user's home
   };
   Mode mode = Mode::kCommand;
-  agent::User user = agent::User::kRoot;
+  std::string user = "root";
   std::optional<std::string> directory;  // -D
   std::vector<std::string> variables;    // NAME=value before the command
   std::vector<std::string> command;      // not empty with kCommand

@@ -27,7 +27,7 @@ bool has(const agent::Start& start, const std::string& variable) {
 TEST(CommandLine, TakesOptionsOnlyBeforeTheCommand) {
   auto line = parse({"-nEH", "-u", "user", "ls", "-u", "root"});
   ASSERT_TRUE(line.ok());
-  EXPECT_EQ(line->user, agent::User::kUser);
+  EXPECT_EQ(line->user, "user");
   EXPECT_EQ(line->command, (Words{"ls", "-u", "root"}));
   EXPECT_EQ(parse({"--", "-x"})->command, (Words{"-x"}));
 }
@@ -35,9 +35,9 @@ TEST(CommandLine, TakesOptionsOnlyBeforeTheCommand) {
 TEST(CommandLine, KnowsTwoUsersInEveryWriting) {
   for (Words words :
        {Words{"-uuser", "x"}, {"-nu", "#1000", "x"}, {"--user=user", "x"}, {"--user", "user", "x"}})
-    EXPECT_EQ(parse(words)->user, agent::User::kUser);
+    EXPECT_EQ(parse(words)->user, "user");
   for (Words words : {Words{"x"}, {"-u", "root", "x"}, {"-u#0", "x"}})
-    EXPECT_EQ(parse(words)->user, agent::User::kRoot);
+    EXPECT_EQ(parse(words)->user, "root");
   for (Words words :
        {Words{"-u", "nobody", "x"}, {"-u", "#1", "x"}, {"-u"}, {"--user"}, {"-u", ""}})
     EXPECT_FALSE(parse(words).ok());

@@ -75,7 +75,7 @@ std::string describe(const sandbox::ExecRequest& request) {
   for (const std::string& argument : request.arguments) command.emplace_back(argument);
   object["cmd"] = std::move(command);
   object["cwd"] = request.directory;
-  object["user"] = request.user == agent::User::kRoot ? "root" : "user";
+  object["user"] = request.user;
   object["timeout_ms"] = request.timeout_ms;
   json::object limits;
   limits["cpu_time_ms"] = nullptr;

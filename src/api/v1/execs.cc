@@ -44,11 +44,11 @@ std::vector<std::string> parse_command(ObjectReader& reader) {
   return arguments.value_or(std::vector<std::string>());
 }
 
-agent::User parse_user(ObjectReader& reader) {
+std::string parse_user(ObjectReader& reader) {
   auto user = reader.optional_text("user", 32);
-  if (!user || *user == "user") return agent::User::kUser;
+  if (!user || *user == "user") return "user";
   if (*user != "root") reader.refuse("user", "must be \"user\" or \"root\"");
-  return agent::User::kRoot;
+  return "root";
 }
 
 agent::OnOutputLimit parse_on_output_limit(ObjectReader& reader) {
