@@ -238,6 +238,19 @@ Result<FileFailure> decode_failure(std::string_view payload) {
   return failure;
 }
 
+std::string encode_done(uint8_t flags) {
+  RecordWriter record(RecordType::kDone);
+  record.payload().u8(flags);
+  return record.take();
+}
+
+Result<uint8_t> decode_done(std::string_view payload) {
+  ByteReader reader(payload);
+  uint8_t flags = reader.u8();
+  if (!reader.done() || (flags & ~kAllDoneFlags) != 0) return malformed("done in a");
+  return flags;
+}
+
 void RecordReader::add(std::string_view bytes) {
   buffer_.erase(0, std::exchange(begin_, 0));
   buffer_.append(bytes);
