@@ -22,8 +22,7 @@ constexpr size_t kMaxQueuedBytes = 16 * 1024 * 1024;
 constexpr size_t kRoomBytes = 1024 * 1024;  // queued, below which there is room for more
 
 struct AgentLink::Shared {
-  explicit Shared(AgentSocket given)
-      : socket(std::move(given)), written(socket.get_executor()) {}
+  explicit Shared(AgentSocket given) : socket(std::move(given)), written(socket.get_executor()) {}
 
   AgentSocket socket;
   agent::FrameReader reader{agent::FrameReader::Side::kDaemon};

@@ -116,7 +116,9 @@ Task<Result<std::optional<agent::Record>>> FileCall::next(SteadyTime deadline) {
       continue;
     }
     if ((*record)->type == agent::RecordType::kDone) {
-      done_ = true;
+      auto flags = agent::decode_done((*record)->payload);
+      if (!flags) co_return bad_answer("is malformed");
+      done_ = *flags;
     } else if ((*record)->type == agent::RecordType::kFailed) {
       auto failure = agent::decode_failure((*record)->payload);
       if (!failure) co_return bad_answer("is malformed");
@@ -137,11 +139,11 @@ Task<Result<agent::Record>> FileCall::expect(agent::RecordType type) {
   co_return *record;
 }
 
-Task<Result<void>> FileCall::expect_done() {
+Task<Result<uint8_t>> FileCall::expect_done() {
   SteadyTime deadline = patience();
   ATOLL_CO_TRY(auto record, co_await next(deadline));
   if (record) co_return bad_answer("goes on after its end");
-  co_return Result<void>();
+  co_return *done_;
 }
 
 Task<Result<void>> FileCall::send(std::string record) {

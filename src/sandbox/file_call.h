@@ -34,8 +34,8 @@ class FileCall {
   Task<Result<std::optional<agent::Record>>> next() { return next(patience()); }
   // The next record, which must be of that type.
   Task<Result<agent::Record>> expect(agent::RecordType type);
-  // That nothing follows.
-  Task<Result<void>> expect_done();
+  // That nothing follows, and which DoneFlags the worker set.
+  Task<Result<uint8_t>> expect_done();
 
   // If the worker has failed meanwhile, the error is its own.
   Task<Result<void>> send(std::string record);
@@ -49,7 +49,7 @@ class FileCall {
   std::shared_ptr<Sandbox> sandbox_;  // the channel needs its talk
   std::unique_ptr<Channel> channel_;
   agent::RecordReader reader_;
-  bool done_ = false;
+  std::optional<uint8_t> done_;  // DoneFlags
 };
 
 // What a worker's errno means to a caller; `about` is the operation and the path.

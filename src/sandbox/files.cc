@@ -44,15 +44,16 @@ Task<Result<void>> FileWriter::write(std::string_view bytes) {
   co_return Result<void>();
 }
 
-Task<Result<FileEntry>> FileWriter::finish() {
-  std::string done = agent::encode_record(RecordType::kDone);
+Task<Result<MadeEntry>> FileWriter::finish() {
+  std::string done = agent::encode_done();
   ATOLL_CO_TRY_VOID(co_await call_->send(std::move(done)));
   ATOLL_CO_TRY(agent::Record record, co_await call_->expect(RecordType::kEntry));
   auto entry = agent::decode_entry(record.payload);
   if (!entry) co_return bad_answer("is malformed");
-  ATOLL_CO_TRY_VOID(co_await call_->expect_done());
+  ATOLL_CO_TRY(uint8_t flags, co_await call_->expect_done());
   entry->path = path_;
-  co_return std::move(*entry);
+  bool existed = flags & bit(agent::DoneFlag::kExisted);
+  co_return MadeEntry{std::move(*entry), existed};
 }
 
 Task<Result<std::optional<FileEntry>>> TreeReader::next_entry() {
@@ -104,9 +105,10 @@ Task<Result<void>> TreeWriter::write(std::string_view bytes) {
 }
 
 Task<Result<void>> TreeWriter::finish() {
-  std::string done = agent::encode_record(RecordType::kDone);
+  std::string done = agent::encode_done();
   ATOLL_CO_TRY_VOID(co_await call_->send(std::move(done)));
-  co_return co_await call_->expect_done();
+  ATOLL_CO_TRY_VOID(co_await call_->expect_done());
+  co_return Result<void>();
 }
 
 agent::FileRequest Files::request_for(FileOperation operation, std::string path) const {
@@ -117,19 +119,25 @@ agent::FileRequest Files::request_for(FileOperation operation, std::string path)
   return request;
 }
 
-Task<Result<FileEntry>> Files::one_entry(agent::FileRequest request) {
+Task<Result<MadeEntry>> Files::one_entry(agent::FileRequest request) {
   ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
   ATOLL_CO_TRY(agent::Record record, co_await call->expect(RecordType::kEntry));
   auto entry = agent::decode_entry(record.payload);
   if (!entry) co_return bad_answer("is malformed");
-  ATOLL_CO_TRY_VOID(co_await call->expect_done());
+  ATOLL_CO_TRY(uint8_t flags, co_await call->expect_done());
   bool moved = request.operation == FileOperation::kMove;
   entry->path = moved ? request.target : request.path;
-  co_return std::move(*entry);
+  bool existed = flags & bit(agent::DoneFlag::kExisted);
+  co_return MadeEntry{std::move(*entry), existed};
+}
+
+Task<Result<FileEntry>> Files::plain_entry(agent::FileRequest request) {
+  ATOLL_CO_TRY(MadeEntry made, co_await one_entry(std::move(request)));
+  co_return std::move(made.entry);
 }
 
 Task<Result<FileEntry>> Files::stat(std::string path) {
-  return one_entry(request_for(FileOperation::kStat, std::move(path)));
+  return plain_entry(request_for(FileOperation::kStat, std::move(path)));
 }
 
 Task<Result<std::vector<FileEntry>>> Files::list(ListFiles request) {
@@ -178,7 +186,7 @@ Task<Result<std::unique_ptr<FileWriter>>> Files::write(WriteFile request) {
   co_return std::make_unique<FileWriter>(std::move(call), std::move(request.path));
 }
 
-Task<Result<FileEntry>> Files::move(std::string path, std::string to, IfExists if_exists) {
+Task<Result<MadeEntry>> Files::move(std::string path, std::string to, IfExists if_exists) {
   agent::FileRequest request = request_for(FileOperation::kMove, std::move(path));
   request.target = std::move(to);
   if (if_exists == IfExists::kReplace) request.flags |= bit(FileFlag::kReplace);
@@ -189,10 +197,11 @@ Task<Result<void>> Files::remove(std::string path, Depth depth) {
   agent::FileRequest request = request_for(FileOperation::kRemove, std::move(path));
   if (depth == Depth::kTree) request.flags |= bit(FileFlag::kRecursive);
   ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
-  co_return co_await call->expect_done();
+  ATOLL_CO_TRY_VOID(co_await call->expect_done());
+  co_return Result<void>();
 }
 
-Task<Result<FileEntry>> Files::make_directory(std::string path, uint32_t mode, Parents parents) {
+Task<Result<MadeEntry>> Files::make_directory(std::string path, uint32_t mode, Parents parents) {
   agent::FileRequest request = request_for(FileOperation::kMakeDirectory, std::move(path));
   request.mode = mode;
   if (parents == Parents::kMake) request.flags |= bit(FileFlag::kParents);
@@ -203,14 +212,14 @@ Task<Result<FileEntry>> Files::change_mode(std::string path, uint32_t mode) {
   agent::FileRequest request = request_for(FileOperation::kChange, std::move(path));
   request.mode = mode;
   request.flags = bit(FileFlag::kSetMode);
-  return one_entry(std::move(request));
+  return plain_entry(std::move(request));
 }
 
 Task<Result<FileEntry>> Files::change_attributes(std::string path,
                                                  std::vector<agent::FileAttribute> attributes) {
   agent::FileRequest request = request_for(FileOperation::kChange, std::move(path));
   request.attributes = std::move(attributes);
-  return one_entry(std::move(request));
+  return plain_entry(std::move(request));
 }
 
 Task<Result<FoundFiles>> Files::find(FindFiles request) {
@@ -218,23 +227,26 @@ Task<Result<FoundFiles>> Files::find(FindFiles request) {
   asked.target = request.name;
   asked.text = request.text;
   asked.depth = request.depth;
-  asked.limit = request.limit + 1;  // one more says that there are more
+  asked.limit = request.limit;
   ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, asked));
   FoundFiles found;
   size_t bytes = 0;
   while (true) {
     SteadyTime deadline = FileCall::patience();
     ATOLL_CO_TRY(auto record, co_await call->next(deadline));
-    if (!record) co_return found;
+    if (!record) break;
     bytes += record->payload.size();
     if (bytes > kMaxAnswerBytes) co_return too_large();
     auto match = agent::decode_match(record->payload);
-    bool sound = record->type == RecordType::kMatch && match.ok() && !found.truncated &&
+    bool sound = record->type == RecordType::kMatch && match.ok() &&
+                 found.matches.size() < request.limit &&
                  is_beneath(request.path, match->entry.path);
     if (!sound) co_return bad_answer("has a match that was not asked for");
-    found.truncated = found.matches.size() == request.limit;
-    if (!found.truncated) found.matches.push_back(std::move(*match));
+    found.matches.push_back(std::move(*match));
   }
+  ATOLL_CO_TRY(uint8_t flags, co_await call->expect_done());
+  found.truncated = flags & bit(agent::DoneFlag::kCutShort);
+  co_return found;
 }
 
 Task<Result<std::unique_ptr<FileCall>>> Files::watch(std::string path, Depth depth) {

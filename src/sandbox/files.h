@@ -34,6 +34,12 @@ class FileReader {
   uint64_t left_;
 };
 
+// An entry that was made, and whether something stood there before.
+struct MadeEntry {
+  FileEntry entry;
+  bool existed = false;
+};
+
 // A file that is being written. It takes effect under its name at finish(), all at once; destroyed
 // before that it leaves nothing.
 class FileWriter {
@@ -41,7 +47,7 @@ class FileWriter {
   FileWriter(std::unique_ptr<FileCall> call, std::string path)
       : call_(std::move(call)), path_(std::move(path)) {}
   Task<Result<void>> write(std::string_view bytes);
-  Task<Result<FileEntry>> finish();
+  Task<Result<MadeEntry>> finish();
 
  private:
   std::unique_ptr<FileCall> call_;
@@ -116,10 +122,10 @@ class Files {
   Task<Result<std::unique_ptr<FileReader>>> read(std::string path, uint64_t offset,
                                                  uint64_t length);
   Task<Result<std::unique_ptr<FileWriter>>> write(WriteFile request);
-  Task<Result<FileEntry>> move(std::string path, std::string to, IfExists if_exists);
+  Task<Result<MadeEntry>> move(std::string path, std::string to, IfExists if_exists);
   enum class Depth : unsigned char { kOne, kTree };
   Task<Result<void>> remove(std::string path, Depth depth);
-  Task<Result<FileEntry>> make_directory(std::string path, uint32_t mode, Parents parents);
+  Task<Result<MadeEntry>> make_directory(std::string path, uint32_t mode, Parents parents);
   Task<Result<FileEntry>> change_mode(std::string path, uint32_t mode);
   Task<Result<FileEntry>> change_attributes(std::string path,
                                             std::vector<agent::FileAttribute> attributes);
@@ -133,7 +139,8 @@ class Files {
  private:
   agent::FileRequest request_for(agent::FileOperation operation, std::string path) const;
   // An operation whose whole answer is one entry.
-  Task<Result<FileEntry>> one_entry(agent::FileRequest request);
+  Task<Result<MadeEntry>> one_entry(agent::FileRequest request);
+  Task<Result<FileEntry>> plain_entry(agent::FileRequest request);
 
   std::shared_ptr<Sandbox> sandbox_;
   std::string user_;
