@@ -256,18 +256,18 @@ void RecordReader::add(std::string_view bytes) {
   buffer_.append(bytes);
 }
 
-Result<std::optional<Record>> RecordReader::next() {
+Result<std::optional<FileRecord>> RecordReader::next() {
   std::string_view available = std::string_view(buffer_).substr(begin_);
-  if (available.size() < kRecordHeaderBytes) return std::optional<Record>();
+  if (available.size() < kRecordHeaderBytes) return std::optional<FileRecord>();
   ByteReader reader(available);
   uint32_t length = reader.u32();
   uint8_t type = reader.u8();
   if (length > kMaxRecordBytes || type > static_cast<uint8_t>(RecordType::kFailed))
     return malformed("record in a");
-  if (available.size() < kRecordHeaderBytes + length) return std::optional<Record>();
+  if (available.size() < kRecordHeaderBytes + length) return std::optional<FileRecord>();
   begin_ += kRecordHeaderBytes + length;
-  return std::optional<Record>(
-      Record{static_cast<RecordType>(type), available.substr(kRecordHeaderBytes, length)});
+  return std::optional<FileRecord>(
+      FileRecord{static_cast<RecordType>(type), available.substr(kRecordHeaderBytes, length)});
 }
 
 }  // namespace atl::agent

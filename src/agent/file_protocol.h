@@ -150,7 +150,7 @@ enum class RecordType : uint8_t {
   kFailed = 7,
 };
 
-struct Record {
+struct FileRecord {
   RecordType type;
   std::string_view payload;
 };
@@ -177,7 +177,7 @@ class RecordReader {
  public:
   void add(std::string_view bytes);
   // The next whole record, valid until the next call, or nothing yet, or an error for good.
-  Result<std::optional<Record>> next();
+  Result<std::optional<FileRecord>> next();
   bool empty() const { return begin_ == buffer_.size(); }
 
  private:

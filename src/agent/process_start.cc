@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "agent/exec_filter.h"
+#include "agent/file_worker.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
 #include "linux/file_rules.h"
@@ -43,6 +44,7 @@ struct Plan {
   const rlimit& open_files;
   uint64_t capabilities;
   uint32_t id;
+  const FileRequest* work = nullptr;  // of a worker
 };
 
 // Each step returns 0 or -1 with errno.
@@ -133,6 +135,7 @@ std::string_view search_path(const std::vector<std::string>& environment) {
 }
 
 int execute(const Plan& plan) {
+  if (plan.work != nullptr) run_file_worker(STDIN_FILENO, *plan.work);
   const std::string& name = plan.start.arguments[0];
   std::vector<char*> arguments = pointers_to(plan.start.arguments);
   std::vector<char*> environment = pointers_to(plan.start.environment);
@@ -157,8 +160,9 @@ int execute(const Plan& plan) {
   return -1;
 }
 
-[[noreturn]] void give_up(int report, StartStep step) {
+[[noreturn]] void give_up(const Plan& plan, int report, StartStep step) {
   StartReport record = {step, errno};
+  if (plan.work != nullptr) refuse_file_work(report, step_name(step), errno);
   // A pipe takes so few bytes whole; without a reader there is nobody to tell.
   [[maybe_unused]] ssize_t written = write(report, &record, sizeof record);
   _exit(127);
@@ -191,9 +195,21 @@ int execute(const Plan& plan) {
   };
   for (const auto& [step, take] : kSteps) {
     bool moved = step > StartStep::kStreams;
-    if (take(plan) != 0) give_up(moved ? kReportFd : plan.fds.report, step);
+    if (take(plan) != 0) give_up(plan, moved ? kReportFd : plan.fds.report, step);
   }
   _exit(127);  // not reached: the last step succeeds by not returning
+}
+
+Plan make_plan(const Start& start, const StartFds& fds, const rlimit& open_files) {
+  bool root = start.user == "root";
+  return {start, fds, open_files, root ? kRootCapabilities : 0, root ? 0 : kUserId};
+}
+
+Result<linux::CloneOutcome> clone_and_become(const Plan& plan, Parent parent) {
+  uint64_t flags = parent == Parent::kCallersParent ? CLONE_PARENT : 0;
+  ATOLL_TRY(auto outcome, linux::clone_process({.flags = flags, .cgroup = plan.fds.leaf}));
+  if (outcome.in_child()) become_program(plan);
+  return outcome;
 }
 
 }  // namespace
@@ -243,12 +259,15 @@ Result<OpenFilesLimits> raise_open_files_limit() {
 
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
                                           const rlimit& open_files, Parent parent) {
-  bool root = start.user == "root";
-  Plan plan = {start, fds, open_files, root ? kRootCapabilities : 0, root ? 0 : kUserId};
-  uint64_t flags = parent == Parent::kCallersParent ? CLONE_PARENT : 0;
-  ATOLL_TRY(auto outcome, linux::clone_process({.flags = flags, .cgroup = fds.leaf}));
-  if (outcome.in_child()) become_program(plan);
-  return outcome;
+  return clone_and_become(make_plan(start, fds, open_files), parent);
+}
+
+Result<linux::CloneOutcome> start_worker(const FileRequest& request, const StartFds& fds,
+                                         const rlimit& open_files, Parent parent) {
+  Start start = {.arguments = {}, .environment = {}, .directory = "/", .user = request.user};
+  Plan plan = make_plan(start, fds, open_files);
+  plan.work = &request;
+  return clone_and_become(plan, parent);
 }
 
 }  // namespace atl::agent

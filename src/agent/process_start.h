@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "agent/file_protocol.h"
 #include "agent/protocol.h"
 #include "base/fd.h"
 #include "base/result.h"
@@ -69,5 +70,10 @@ Result<OpenFilesLimits> raise_open_files_limit();
 
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
                                           const rlimit& open_files, Parent parent);
+// A process behind the same walls that, instead of a program, carries out a file request on its
+// standard input; see file_worker.h. `fds.report` is the same socket: a start that fails says so in
+// a record.
+Result<linux::CloneOutcome> start_worker(const FileRequest& request, const StartFds& fds,
+                                         const rlimit& open_files, Parent parent);
 
 }  // namespace atl::agent

@@ -17,7 +17,7 @@
 namespace atl::agent {
 namespace {
 
-constexpr size_t kFdCount = 6;  // leaf, stdin, stdout, stderr, report, encoded Start
+constexpr size_t kFdCount = 6;  // leaf, stdin, stdout, stderr, report, encoded Start or FileRequest
 constexpr uint32_t kSpawnMagic = 0x4e575053;
 
 // In-sandbox root may stop the spawner, but not the agent's loop for long. Many short waits,
@@ -27,6 +27,7 @@ constexpr int kWaitMillis = 250;
 
 struct SpawnRequest {
   uint32_t magic;
+  SpawnKind kind;
 };
 
 struct SpawnReply {
@@ -39,8 +40,8 @@ union FdControl {
   char bytes[CMSG_SPACE(kFdCount * sizeof(int))];
 };
 
-Result<void> send_request(int socket, const int (&fds)[kFdCount]) {
-  SpawnRequest request = {kSpawnMagic};
+Result<void> send_request(int socket, SpawnKind kind, const int (&fds)[kFdCount]) {
+  SpawnRequest request = {kSpawnMagic, kind};
   iovec part = {&request, sizeof request};
   FdControl control = {};
   msghdr message = {};
@@ -78,8 +79,8 @@ Result<Fd> memory_file(std::string_view bytes) {
 
 using ReceivedFds = std::array<Fd, kFdCount>;
 
-// False when the agent has gone.
-Result<bool> receive_request(int socket, ReceivedFds& fds) {
+// Nothing when the agent has gone.
+Result<std::optional<SpawnKind>> receive_request(int socket, ReceivedFds& fds) {
   SpawnRequest request = {};
   iovec part = {&request, sizeof request};
   FdControl control = {};
@@ -90,45 +91,54 @@ Result<bool> receive_request(int socket, ReceivedFds& fds) {
   message.msg_controllen = sizeof control;
   ssize_t count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   if (count < 0) return Error::system("receive spawn request");
-  if (count == 0) return false;
+  if (count == 0) return std::optional<SpawnKind>();
   cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  bool whole = count == sizeof request && request.magic == kSpawnMagic && rights != nullptr &&
+  bool whole = count == sizeof request && request.magic == kSpawnMagic &&
+               request.kind <= SpawnKind::kWorker && rights != nullptr &&
                rights->cmsg_type == SCM_RIGHTS &&
                rights->cmsg_len == CMSG_LEN(kFdCount * sizeof(int));
   if (!whole) return Error(Code::kCorrupt, "malformed spawn request");
   int numbers[kFdCount];
   std::memcpy(numbers, CMSG_DATA(rights), sizeof numbers);
   for (size_t i = 0; i < kFdCount; ++i) fds[i] = Fd(numbers[i]);
-  return true;
+  return std::optional(request.kind);
 }
 
-Result<pid_t> spawn(const ReceivedFds& fds, const SpawnBasis& basis) {
-  ATOLL_TRY(std::string payload, read_all(fds[5].get(), kMaxRequestBytes));
+Result<linux::CloneOutcome> start_either(SpawnKind kind, std::string_view payload,
+                                         const StartFds& fds, const rlimit& open_files) {
+  if (kind == SpawnKind::kWorker) {
+    ATOLL_TRY(FileRequest request, decode_file_request(payload));
+    return start_worker(request, fds, open_files, Parent::kCallersParent);
+  }
   ATOLL_TRY(Start start, decode_start(payload));
+  return start_process(start, fds, open_files, Parent::kCallersParent);
+}
+
+Result<pid_t> spawn(SpawnKind kind, const ReceivedFds& fds, const SpawnBasis& basis) {
+  ATOLL_TRY(std::string payload, read_all(fds[5].get(), kMaxRequestBytes));
   StartFds start_fds = {.leaf = fds[0].get(),
                         .standard_input = fds[1].get(),
                         .stdout_pipe = fds[2].get(),
                         .stderr_pipe = fds[3].get(),
                         .report = fds[4].get(),
                         .file_rules = basis.file_rules.get()};
-  ATOLL_TRY(auto outcome,
-            start_process(start, start_fds, basis.open_files, Parent::kCallersParent));
+  ATOLL_TRY(auto outcome, start_either(kind, payload, start_fds, basis.open_files));
   return outcome.pid;
 }
 
 }  // namespace
 
-Result<pid_t> Spawner::start(std::string_view start_payload, const StartFds& fds) {
+Result<pid_t> Spawner::start(SpawnKind kind, std::string_view payload, const StartFds& fds) {
   if (!socket_) return Error(Code::kUnavailable, "spawner", EPIPE);
-  auto payload = memory_file(start_payload);
-  if (!payload) return Error(Code::kSystem, "memfd", payload.error().system_errno());
-  return exchange(
-      {fds.leaf, fds.standard_input, fds.stdout_pipe, fds.stderr_pipe, fds.report, payload->get()});
+  auto file = memory_file(payload);
+  if (!file) return Error(Code::kSystem, "memfd", file.error().system_errno());
+  return exchange(kind, {fds.leaf, fds.standard_input, fds.stdout_pipe, fds.stderr_pipe, fds.report,
+                         file->get()});
 }
 
-Result<pid_t> Spawner::exchange(const int (&fds)[kFdCount]) {
+Result<pid_t> Spawner::exchange(SpawnKind kind, const int (&fds)[kFdCount]) {
   SpawnReply reply = {};
-  auto ready = send_request(socket_.get(), fds);
+  auto ready = send_request(socket_.get(), kind, fds);
   if (ready) ready = wait_readable(socket_.get());
   ssize_t count = ready ? recv(socket_.get(), &reply, sizeof reply, MSG_DONTWAIT) : -1;
   if (count != sizeof reply) {
@@ -151,9 +161,9 @@ Result<SpawnBasis> make_spawn_basis() {
 
 Result<bool> serve_spawn(int socket, const SpawnBasis& basis) {
   ReceivedFds fds;
-  ATOLL_TRY(bool more, receive_request(socket, fds));
-  if (!more) return false;
-  auto pid = spawn(fds, basis);
+  ATOLL_TRY(auto kind, receive_request(socket, fds));
+  if (!kind) return false;
+  auto pid = spawn(*kind, fds, basis);
   // Before the answer: from then on only the program may hold its pipes.
   fds = {};
   SpawnReply reply = {pid.ok() ? *pid : 0, 0};
