@@ -65,8 +65,11 @@ Result<void> await_execution(int report) {
 }
 
 Result<Launched> launch_probe(Launcher& launcher, const Leaf& leaf, int socket) {
-  // The agent's own program: nothing of the image takes part.
-  Start start = {.arguments = {"/proc/self/exe", "probe"}, .environment = {}, .directory = "/"};
+  // The agent's own program, and a user by number: nothing of the image takes part.
+  Start start = {.arguments = {"/proc/self/exe", "probe"},
+                 .environment = {},
+                 .directory = "/",
+                 .user = "1000:1000"};
   std::string payload = encode(leaf.number(), start).substr(kHeaderBytes);
   ATOLL_TRY(Launched launched, launcher.launch(leaf, start, payload, socket));
   ATOLL_TRY_VOID(await_execution(launched.report.get()));

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kRequestIdLength = 16;
 constexpr std::string_view kBearer = "Bearer ";
+constexpr std::string_view kRestMark = "...}";
 
 std::vector<std::string_view> split(std::string_view path) {
   std::vector<std::string_view> segments;
@@ -29,7 +30,10 @@ std::vector<std::string_view> split(std::string_view path) {
 std::optional<std::vector<std::string>> fit(std::string_view pattern, std::string_view path) {
   auto wanted = split(pattern);
   auto given = split(path);
-  if (wanted.size() != given.size()) return std::nullopt;
+  bool takes_rest = pattern.ends_with(kRestMark);
+  if (takes_rest) wanted.pop_back();
+  if (takes_rest ? given.size() < wanted.size() : given.size() != wanted.size())
+    return std::nullopt;
   std::vector<std::string> parameters;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i].starts_with('{')) {
@@ -40,6 +44,10 @@ std::optional<std::vector<std::string>> fit(std::string_view pattern, std::strin
     if (!decoded || decoded->empty()) return std::nullopt;
     parameters.push_back(std::move(*decoded));
   }
+  // As it came: what takes it decides what a malformed or escaped part means.
+  if (takes_rest && given.size() == wanted.size()) parameters.emplace_back();
+  if (takes_rest && given.size() > wanted.size())
+    parameters.emplace_back(given[wanted.size()].data(), path.data() + path.size());
   return parameters;
 }
 
@@ -130,6 +138,18 @@ Router::Match Router::match(const http::Request& request) const {
   return match;
 }
 
+http::Task<Result<std::string>> Router::read_body(http::Exchange& exchange, const Route& route) {
+  if (route.body == Route::Body::kStream) co_return std::string();
+  auto body = co_await exchange.read_body(kMaxBodyBytes);
+  if (!body && body.error().code() == Code::kExhausted)
+    co_return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
+  if (!body) co_return std::move(body).error();
+  if (!body->empty() && !is_json(exchange.request()))
+    co_return refusal(Code::kInvalid, "the body must be application/json",
+                      "unsupported_media_type");
+  co_return body;
+}
+
 http::Task<void> Router::serve(http::Exchange& exchange) {
   std::string request_id = random_text(kRequestIdLength);
   bool answered = false;
@@ -160,14 +180,8 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
   }
   if (!ready_ && found.route->access == Route::Access::kKey)
     co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
-  auto body = co_await exchange.read_body(kMaxBodyBytes);
-  if (!body && body.error().code() == Code::kExhausted)
-    co_return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
-  if (!body) co_return std::move(body).error();
-  if (!body->empty() && !is_json(request))
-    co_return refusal(Code::kInvalid, "the body must be application/json",
-                      "unsupported_media_type");
-  Call call{exchange, tenant, std::move(found.parameters), std::move(*body), request_id};
+  ATOLL_CO_TRY(std::string body, co_await read_body(exchange, *found.route));
+  Call call{exchange, tenant, std::move(found.parameters), std::move(body), request_id};
   ATOLL_CO_TRY(std::optional<http::Response> response, co_await found.route->action(call));
   if (!response) {
     answered = true;

@@ -21,7 +21,7 @@ inline constexpr size_t kMaxBodyBytes = 1024 * 1024;
 struct Call {
   http::Exchange& exchange;
   store::TenantId tenant;
-  std::vector<std::string> parameters;  // the {…} of the route, decoded
+  std::vector<std::string> parameters;  // the {…} of the route, decoded; {…...} as received
   std::string body;
   std::string request_id;
 };
@@ -32,9 +32,12 @@ using RouteAction = std::function<http::Task<Reply>(Call&)>;
 
 struct Route {
   http::Method method;
-  std::string pattern;  // "/v1/sandboxes/{id}"
+  // "/v1/sandboxes/{id}", or with an end that takes the rest of the path: "…/files/{path...}".
+  std::string pattern;
   RouteAction action;
   enum class Access : unsigned char { kKey, kPublic } access = Access::kKey;
+  // kStream: any type and length; the action reads it from the exchange.
+  enum class Body : unsigned char { kJson, kStream } body = Body::kJson;
 };
 
 class Router {
@@ -60,6 +63,7 @@ class Router {
 
   http::Task<Result<http::Response>> answer(http::Exchange& exchange, std::string& request_id,
                                             bool& answered);
+  static http::Task<Result<std::string>> read_body(http::Exchange& exchange, const Route& route);
   Result<void> check_origin(const http::Request& request) const;
   bool is_known_host(std::string_view host) const;
   http::Task<Result<store::TenantId>> authenticate(const http::Request& request);

@@ -10,8 +10,12 @@
 #include <thread>
 
 #include "api/health.h"
+#include "api/v1/archive.h"
+#include "api/v1/artifacts.h"
 #include "api/v1/execs.h"
+#include "api/v1/files.h"
 #include "api/v1/receipt.h"
+#include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
 #include "http/client.h"
 #include "http/server.h"
@@ -26,6 +30,10 @@ class TestServer {
     add_health_routes(router);
     v1::add_sandbox_routes(router, bed.sandboxes());
     v1::add_exec_routes(router, bed.sandboxes());
+    v1::add_file_routes(router, bed.sandboxes());
+    v1::add_archive_routes(router, bed.sandboxes());
+    v1::add_artifact_routes(router, bed.sandboxes());
+    v1::add_run_route(router, bed.sandboxes());
     v1::add_receipt_route(router, bed.sandboxes());
     router.set_ready();
     auto serve = [this](http::Exchange& exchange) { return router.serve(exchange); };

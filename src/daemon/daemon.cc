@@ -13,8 +13,12 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "api/health.h"
+#include "api/v1/archive.h"
+#include "api/v1/artifacts.h"
 #include "api/v1/execs.h"
+#include "api/v1/files.h"
 #include "api/v1/receipt.h"
+#include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -30,6 +34,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::chrono::milliseconds kAdoptPause{50};
+constexpr uint64_t kArtifactBudgetBytes = 4ull << 30;  // of sandboxes that are gone
 constexpr uint64_t kFreeSpaceFloorBytes = 1ull << 30;
 // Limits are ceilings that few sandboxes reach, so more may be promised than is there.
 constexpr uint64_t kMemoryOvercommit = 4;
@@ -102,6 +107,8 @@ Result<void> run_daemon(const Options& options) {
   ATOLL_TRY_VOID(make_directory(own_directory + "/outputs", 0700));
   ATOLL_TRY(auto outputs,
             store::OutputLogs::open(own_directory + "/outputs", options.log_budget_bytes));
+  ATOLL_TRY(auto artifacts,
+            store::Artifacts::open(own_directory + "/artifacts", kArtifactBudgetBytes));
   ATOLL_TRY(auto templates, store::Templates::open(options.state_directory + "/templates"));
 
   // Suspended coroutines are destroyed with the io_context and still hold reservations and logs:
@@ -112,13 +119,17 @@ Result<void> run_daemon(const Options& options) {
   asio::io_context context(1);
   isolate::JailDriver driver(context.get_executor(), options.run_directory);
   sandbox::Keys keys(ledger);
-  sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs};
+  sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs, artifacts};
   sandbox::Sandboxes sandboxes(services, admission, templates);
 
   api::Router router(keys, options.host_names);
   api::add_health_routes(router);
   api::v1::add_sandbox_routes(router, sandboxes);
   api::v1::add_exec_routes(router, sandboxes);
+  api::v1::add_file_routes(router, sandboxes);
+  api::v1::add_archive_routes(router, sandboxes);
+  api::v1::add_artifact_routes(router, sandboxes);
+  api::v1::add_run_route(router, sandboxes);
   api::v1::add_receipt_route(router, sandboxes);
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};

@@ -190,7 +190,7 @@ void FakeFiles::take(Channel& channel) {
   bool unpacks = request.operation == FileOperation::kUnpack;
   for (auto next = channel.reader.next(); next && *next && !channel.done;
        next = channel.reader.next()) {
-    agent::Record record = **next;
+    agent::FileRecord record = **next;
     if (record.type == RecordType::kBytes) {
       channel.taken += record.payload;
       continue;

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "base/utf8.h"
+
 namespace atl::sandbox {
 
 namespace {
@@ -59,6 +63,14 @@ Error file_error(int system_errno, std::string_view about) {
       .with_reason("file_operation_failed");
 }
 
+std::string shown(std::string_view bytes) {
+  if (is_utf8(bytes)) return std::string(bytes);
+  std::string text;
+  for (unsigned char byte : bytes)
+    text += byte < 0x80 ? std::string(1, static_cast<char>(byte)) : fmt::format("\\x{:02x}", byte);
+  return text;
+}
+
 Error bad_answer(std::string_view what) {
   return Error(Code::kUnavailable, "the answer from inside the sandbox " + std::string(what))
       .with_reason("bad_answer");
@@ -102,7 +114,9 @@ Result<std::unique_ptr<FileCall>> FileCall::open(const std::shared_ptr<Sandbox>&
   return std::unique_ptr<FileCall>(new FileCall(sandbox, std::move(channel)));
 }
 
-Task<Result<std::optional<agent::Record>>> FileCall::next(SteadyTime deadline) {
+Task<Result<std::optional<agent::FileRecord>>> FileCall::next(SteadyTime deadline) {
+  if (std::chrono::steady_clock::now() > deadline_)
+    co_return Error(Code::kTimeout, "the operation takes too long").with_reason("file_timeout");
   while (!done_) {
     auto record = reader_.next();
     if (!record) co_return bad_answer("is malformed");
@@ -123,16 +137,16 @@ Task<Result<std::optional<agent::Record>>> FileCall::next(SteadyTime deadline) {
       auto failure = agent::decode_failure((*record)->payload);
       if (!failure) co_return bad_answer("is malformed");
       std::string about = failure->operation;
-      if (!failure->path.empty()) about += " " + failure->path;
+      if (!failure->path.empty()) about += " " + shown(failure->path);
       co_return file_error(failure->system_errno, about);
     } else {
       co_return *record;
     }
   }
-  co_return std::optional<agent::Record>();
+  co_return std::optional<agent::FileRecord>();
 }
 
-Task<Result<agent::Record>> FileCall::expect(agent::RecordType type) {
+Task<Result<agent::FileRecord>> FileCall::expect(agent::RecordType type) {
   SteadyTime deadline = patience();
   ATOLL_CO_TRY(auto record, co_await next(deadline));
   if (!record || record->type != type) co_return bad_answer("has another record than asked for");

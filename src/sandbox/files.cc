@@ -29,7 +29,7 @@ Task<Result<std::string_view>> FileReader::next() {
     ATOLL_CO_TRY_VOID(co_await call_->expect_done());
     co_return std::string_view();
   }
-  ATOLL_CO_TRY(agent::Record record, co_await call_->expect(RecordType::kBytes));
+  ATOLL_CO_TRY(agent::FileRecord record, co_await call_->expect(RecordType::kBytes));
   if (record.payload.empty() || record.payload.size() > left_)
     co_return bad_answer("has other bytes than it promised");
   left_ -= record.payload.size();
@@ -47,7 +47,7 @@ Task<Result<void>> FileWriter::write(std::string_view bytes) {
 Task<Result<MadeEntry>> FileWriter::finish() {
   std::string done = agent::encode_done();
   ATOLL_CO_TRY_VOID(co_await call_->send(std::move(done)));
-  ATOLL_CO_TRY(agent::Record record, co_await call_->expect(RecordType::kEntry));
+  ATOLL_CO_TRY(agent::FileRecord record, co_await call_->expect(RecordType::kEntry));
   auto entry = agent::decode_entry(record.payload);
   if (!entry) co_return bad_answer("is malformed");
   ATOLL_CO_TRY(uint8_t flags, co_await call_->expect_done());
@@ -58,7 +58,7 @@ Task<Result<MadeEntry>> FileWriter::finish() {
 
 Task<Result<std::optional<FileEntry>>> TreeReader::next_entry() {
   if (left_ > 0) co_return Error(Code::kConflict, "the entry before was not read to its end");
-  SteadyTime deadline = FileCall::patience();
+  SteadyTime deadline = call_->patience();
   ATOLL_CO_TRY(auto record, co_await call_->next(deadline));
   if (!record) co_return std::optional<FileEntry>();
   if (record->type != RecordType::kEntry) co_return bad_answer("has bytes of no file");
@@ -84,7 +84,7 @@ Task<Result<std::optional<FileEntry>>> TreeReader::next_entry() {
 
 Task<Result<std::string_view>> TreeReader::next_bytes() {
   if (left_ == 0) co_return std::string_view();
-  ATOLL_CO_TRY(agent::Record record, co_await call_->expect(RecordType::kBytes));
+  ATOLL_CO_TRY(agent::FileRecord record, co_await call_->expect(RecordType::kBytes));
   if (record.payload.empty() || record.payload.size() > left_)
     co_return bad_answer("has other bytes than it promised");
   left_ -= record.payload.size();
@@ -121,7 +121,7 @@ agent::FileRequest Files::request_for(FileOperation operation, std::string path)
 
 Task<Result<MadeEntry>> Files::one_entry(agent::FileRequest request) {
   ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
-  ATOLL_CO_TRY(agent::Record record, co_await call->expect(RecordType::kEntry));
+  ATOLL_CO_TRY(agent::FileRecord record, co_await call->expect(RecordType::kEntry));
   auto entry = agent::decode_entry(record.payload);
   if (!entry) co_return bad_answer("is malformed");
   ATOLL_CO_TRY(uint8_t flags, co_await call->expect_done());
@@ -149,7 +149,7 @@ Task<Result<std::vector<FileEntry>>> Files::list(ListFiles request) {
   std::vector<FileEntry> entries;
   size_t bytes = 0;
   while (true) {
-    SteadyTime deadline = FileCall::patience();
+    SteadyTime deadline = call->patience();
     ATOLL_CO_TRY(auto record, co_await call->next(deadline));
     if (!record) co_return entries;
     bytes += record->payload.size();
@@ -168,7 +168,7 @@ Task<Result<std::unique_ptr<FileReader>>> Files::read(std::string path, uint64_t
   request.offset = offset;
   request.length = length;
   ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
-  ATOLL_CO_TRY(agent::Record record, co_await call->expect(RecordType::kEntry));
+  ATOLL_CO_TRY(agent::FileRecord record, co_await call->expect(RecordType::kEntry));
   auto entry = agent::decode_entry(record.payload);
   if (!entry || entry->type != agent::EntryType::kFile) co_return bad_answer("is malformed");
   entry->path = std::move(path);
@@ -232,7 +232,7 @@ Task<Result<FoundFiles>> Files::find(FindFiles request) {
   FoundFiles found;
   size_t bytes = 0;
   while (true) {
-    SteadyTime deadline = FileCall::patience();
+    SteadyTime deadline = call->patience();
     ATOLL_CO_TRY(auto record, co_await call->next(deadline));
     if (!record) break;
     bytes += record->payload.size();
@@ -274,7 +274,7 @@ Task<Result<std::vector<agent::ListeningPort>>> Files::ports() {
   ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
   std::vector<agent::ListeningPort> ports;
   while (true) {
-    SteadyTime deadline = FileCall::patience();
+    SteadyTime deadline = call->patience();
     ATOLL_CO_TRY(auto record, co_await call->next(deadline));
     if (!record) co_return ports;
     auto port = agent::decode_port(record->payload);

@@ -50,7 +50,6 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void set_running();
 
   Task<Result<std::shared_ptr<Exec>>> start_exec(ExecRequest request, std::string description);
-  Result<void> signal_exec(ExecId id, int signal_number);
   ExecTable& execs() { return execs_; }
   Channels& channels() { return channels_; }
 
@@ -66,6 +65,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Task<Result<void>> talk_once();
   Task<Result<void>> greet(isolate::AgentLink& link);
   Task<Result<void>> handle(agent::Frame frame, isolate::AgentLink& link);
+  void break_talk();
   Task<void> fail(std::string failure);
   bool talks() const { return state_ == State::kCreating || state_ == State::kRunning; }
 

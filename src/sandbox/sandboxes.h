@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,7 @@ class Sandboxes {
   SteadyTime next_due() const;
 
   Services& services() { return services_; }
+  store::Templates& templates() { return templates_; }
   size_t size() const { return all_.size(); }
 
  private:
@@ -74,6 +76,7 @@ class Sandboxes {
   // Leaves what it could not finish to the sweep.
   Task<Result<void>> delete_now(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> try_delete(std::shared_ptr<Sandbox> sandbox);
+  Task<void> keep_artifacts_once(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> adopt_row(store::SandboxRow row, bool isolate_exists);
   Result<store::SandboxRow> make_row(store::TenantId tenant, const CreateSandbox& request) const;
 
@@ -81,8 +84,11 @@ class Sandboxes {
   Admission& admission_;
   store::Templates& templates_;
   std::map<SandboxId, std::shared_ptr<Sandbox>> all_;
+  std::set<SandboxId> keeping_;  // whose artifacts are being collected
+  SteadyTime artifacts_swept_{};
   SteadyTime wake_ = SteadyTime::max();  // when wait_due() returns, if it waits
   Event due_;
+  Event kept_;
 };
 
 }  // namespace atl::sandbox

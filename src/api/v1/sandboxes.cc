@@ -72,31 +72,6 @@ void parse_limits(const json::object& object, CreateSandbox& request, ObjectRead
   if (!finished) outer.adopt(std::move(finished).error());
 }
 
-Result<CreateSandbox> parse_create(std::string_view body) {
-  ATOLL_TRY(json::object object, parse_object(body));
-  ObjectReader reader(object);
-  CreateSandbox request;
-  request.template_name = reader.text("template", 128);
-  auto isolation = reader.optional_text("isolation", 32);
-  if (isolation && *isolation != "jail")
-    reader.refuse("isolation", "asks for a wall that this host does not offer",
-                  "isolation_unavailable");
-  if (const json::object* limits = reader.optional_object("limits"))
-    parse_limits(*limits, request, reader);
-  request.required_extras = parse_required_extras(reader);
-  request.ttl_ms = reader.optional_integer("ttl_ms", 1, sandbox::kMaxTtlMs);
-  request.idle_ttl_ms =
-      reader.optional_integer("idle_ttl_ms", sandbox::kMinIdleTtlMs, sandbox::kMaxTtlMs);
-  request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
-  TextPairs variables = reader.text_pairs("env", kMaxPairs, kMaxPairBytes);
-  for (const auto& [name, value] : variables)
-    if (!sandbox::is_variable_name(name))
-      reader.refuse("env", "has a name that no variable can have");
-  request.environment = to_json_text(variables);
-  ATOLL_TRY_VOID(reader.finish());
-  return request;
-}
-
 // Zero stands for none in rows.
 json::value or_null(uint64_t number) {
   return number == 0 ? json::value(nullptr) : json::value(number);
@@ -226,6 +201,31 @@ http::Task<Reply> remove(Call& call, Sandboxes& sandboxes) {
 }
 
 }  // namespace
+
+Result<CreateSandbox> parse_create(std::string_view body) {
+  ATOLL_TRY(json::object object, parse_object(body));
+  ObjectReader reader(object);
+  CreateSandbox request;
+  request.template_name = reader.text("template", 128);
+  auto isolation = reader.optional_text("isolation", 32);
+  if (isolation && *isolation != "jail")
+    reader.refuse("isolation", "asks for a wall that this host does not offer",
+                  "isolation_unavailable");
+  if (const json::object* limits = reader.optional_object("limits"))
+    parse_limits(*limits, request, reader);
+  request.required_extras = parse_required_extras(reader);
+  request.ttl_ms = reader.optional_integer("ttl_ms", 1, sandbox::kMaxTtlMs);
+  request.idle_ttl_ms =
+      reader.optional_integer("idle_ttl_ms", sandbox::kMinIdleTtlMs, sandbox::kMaxTtlMs);
+  request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
+  TextPairs variables = reader.text_pairs("env", kMaxPairs, kMaxPairBytes);
+  for (const auto& [name, value] : variables)
+    if (!sandbox::is_variable_name(name))
+      reader.refuse("env", "has a name that no variable can have");
+  request.environment = to_json_text(variables);
+  ATOLL_TRY_VOID(reader.finish());
+  return request;
+}
 
 Result<std::shared_ptr<Sandbox>> named_sandbox(const Call& call, Sandboxes& sandboxes) {
   auto id = SandboxId::parse(call.parameters.at(0));

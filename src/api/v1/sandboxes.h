@@ -6,6 +6,8 @@
 
 namespace atl::api::v1 {
 
+Result<sandbox::CreateSandbox> parse_create(std::string_view body);
+
 void add_sandbox_routes(Router& router, sandbox::Sandboxes& sandboxes);
 
 // The sandbox that the first parameter of the call names, for its tenant.
