@@ -90,6 +90,10 @@ void TarReader::Free::operator()(archive* reader) const { archive_read_free(read
 TarReader::TarReader(std::unique_ptr<Source> source, std::unique_ptr<archive, Free> reader)
     : source_(std::move(source)), reader_(std::move(reader)) {}
 
+TarReader::TarReader(TarReader&&) noexcept = default;
+TarReader& TarReader::operator=(TarReader&&) noexcept = default;
+TarReader::~TarReader() = default;
+
 Error TarReader::failure() const {
   const char* text = archive_error_string(reader_.get());
   return invalid("the archive cannot be read: " + std::string(text ? text : "no reason given"));

@@ -26,8 +26,9 @@ class TarReader {
  public:
   // Reads `fd` from its beginning; it stays the caller's and must outlive the reader.
   static Result<TarReader> open(int fd);
-  TarReader(TarReader&&) noexcept = default;
-  TarReader& operator=(TarReader&&) noexcept = default;
+  TarReader(TarReader&&) noexcept;
+  TarReader& operator=(TarReader&&) noexcept;
+  ~TarReader();
 
   // The next entry, or nothing at the end. kInvalid with reason `invalid_archive`, kExhausted with
   // `archive_too_large`.

@@ -1,6 +1,8 @@
 // Routes of /v1/sandboxes/{id}/artifacts, also of sandboxes that are gone.
 #pragma once
 
+#include <boost/json/object.hpp>
+
 #include "api/router.h"
 #include "sandbox/artifacts.h"
 #include "sandbox/sandboxes.h"
