@@ -51,6 +51,9 @@ class Connection {
   Task<Result<void>> write(std::string_view bytes);
   Task<Result<void>> finish();
   Task<Result<std::unique_ptr<WebSocket>>> upgrade(const Request& request);
+  Task<Result<void>> switch_protocols(Headers headers);
+  Task<Result<std::string>> read_raw();
+  Task<Result<void>> write_raw(std::string_view bytes);
 
  private:
   // The answer to the request under way.

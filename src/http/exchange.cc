@@ -87,6 +87,18 @@ Task<Result<std::unique_ptr<WebSocket>>> Exchange::accept_web_socket() {
   co_return web_socket;
 }
 
+Task<Result<void>> Exchange::switch_protocols(Headers headers) {
+  auto switched = co_await connection_.switch_protocols(std::move(headers));
+  answered_ = answered_ || switched.ok();
+  co_return switched;
+}
+
+Task<Result<std::string>> Exchange::read_raw() { return connection_.read_raw(); }
+
+Task<Result<void>> Exchange::write_raw(std::string_view bytes) {
+  return connection_.write_raw(bytes);
+}
+
 std::string format_event(const ServerSentEvent& event) {
   ATOLL_CHECK(is_one_line(event.id) && is_one_line(event.event));
   std::string out;

@@ -1,5 +1,6 @@
 // One request and its answer on one connection. A handler reads the body if it wants it, then
-// answers once: by reply(), or by start_stream() + write()… + finish(), or by accept_web_socket().
+// answers once: by reply(), or by start_stream() + write()… + finish(), or by accept_web_socket(),
+// or by switch_protocols().
 //
 // Belongs to the io_context thread. Valid until the handler's coroutine ends. When the peer goes
 // away or a time limit runs out, the pending operation returns an error (kCancelled or kTimeout)
@@ -47,6 +48,12 @@ class Exchange {
   bool wants_web_socket() const;
   // Answers 101. The handler keeps using the socket until it returns.
   Task<Result<std::unique_ptr<WebSocket>>> accept_web_socket();
+
+  // Answers 101 with these fields; afterwards the connection carries raw bytes both ways.
+  Task<Result<void>> switch_protocols(Headers headers);
+  // Empty at the end of the peer's side.
+  Task<Result<std::string>> read_raw();
+  Task<Result<void>> write_raw(std::string_view bytes);
 
  private:
   Connection& connection_;
