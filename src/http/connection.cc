@@ -341,31 +341,14 @@ Task<Result<std::unique_ptr<WebSocket>>> Connection::upgrade(const Request& requ
   co_return web_socket;
 }
 
-Task<Result<void>> Connection::switch_protocols(Headers headers) {
+Task<Result<std::unique_ptr<Tunnel>>> Connection::switch_protocols(Headers headers) {
   auto head = begin_answer(Method::kGet, 101, headers, std::nullopt);
   if (!head.ok()) co_return std::move(head).error();
   answer_.stage = Answer::Stage::kUpgraded;
-  auto written = co_await write_raw(*head);
-  co_return written;
-}
-
-Task<Result<std::string>> Connection::read_raw() {
-  if (broken_) co_return *broken_;
-  if (wire_.input().empty()) {
-    auto count = co_await wire_.read_more(kNever, kMaxBodyInputBytes);
-    if (!count.ok()) co_return fail(std::move(count).error());
-  }
-  std::string bytes(wire_.input());
-  wire_.consume(bytes.size());
-  co_return bytes;
-}
-
-Task<Result<void>> Connection::write_raw(std::string_view bytes) {
-  if (broken_) co_return *broken_;
-  Wire::Parts parts{to_buffer(bytes)};
-  auto written = co_await wire_.write(parts, rules_.limits.write_time);
+  auto tunnel = std::make_unique<Tunnel>(wire_, rules_.limits.write_time);
+  auto written = co_await tunnel->write(*head);
   if (!written.ok()) co_return fail(std::move(written).error());
-  co_return Result<void>();
+  co_return tunnel;
 }
 
 Error Connection::fail(Error error) {

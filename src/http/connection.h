@@ -15,6 +15,7 @@
 #include "http/head.h"
 #include "http/parser.h"
 #include "http/server.h"
+#include "http/tunnel.h"
 #include "http/wire.h"
 
 namespace atl::http {
@@ -51,9 +52,7 @@ class Connection {
   Task<Result<void>> write(std::string_view bytes);
   Task<Result<void>> finish();
   Task<Result<std::unique_ptr<WebSocket>>> upgrade(const Request& request);
-  Task<Result<void>> switch_protocols(Headers headers);
-  Task<Result<std::string>> read_raw();
-  Task<Result<void>> write_raw(std::string_view bytes);
+  Task<Result<std::unique_ptr<Tunnel>>> switch_protocols(Headers headers);
 
  private:
   // The answer to the request under way.

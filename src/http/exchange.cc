@@ -87,16 +87,10 @@ Task<Result<std::unique_ptr<WebSocket>>> Exchange::accept_web_socket() {
   co_return web_socket;
 }
 
-Task<Result<void>> Exchange::switch_protocols(Headers headers) {
-  auto switched = co_await connection_.switch_protocols(std::move(headers));
-  answered_ = answered_ || switched.ok();
-  co_return switched;
-}
-
-Task<Result<std::string>> Exchange::read_raw() { return connection_.read_raw(); }
-
-Task<Result<void>> Exchange::write_raw(std::string_view bytes) {
-  return connection_.write_raw(bytes);
+Task<Result<std::unique_ptr<Tunnel>>> Exchange::switch_protocols(Headers headers) {
+  auto tunnel = co_await connection_.switch_protocols(std::move(headers));
+  answered_ = answered_ || tunnel.ok();
+  co_return tunnel;
 }
 
 std::string format_event(const ServerSentEvent& event) {

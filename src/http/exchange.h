@@ -24,6 +24,7 @@ template <typename T>
 using Task = boost::asio::awaitable<T>;
 
 class Connection;
+class Tunnel;
 
 class Exchange {
  public:
@@ -50,10 +51,7 @@ class Exchange {
   Task<Result<std::unique_ptr<WebSocket>>> accept_web_socket();
 
   // Answers 101 with these fields; afterwards the connection carries raw bytes both ways.
-  Task<Result<void>> switch_protocols(Headers headers);
-  // Empty at the end of the peer's side.
-  Task<Result<std::string>> read_raw();
-  Task<Result<void>> write_raw(std::string_view bytes);
+  Task<Result<std::unique_ptr<Tunnel>>> switch_protocols(Headers headers);
 
  private:
   Connection& connection_;

@@ -11,6 +11,7 @@
 
 #include "http/head.h"
 #include "http/parser.h"
+#include "http/tunnel.h"
 #include "http/wire.h"
 
 namespace atl::http {
@@ -121,11 +122,11 @@ Task<void> send_body(Exchange& exchange, Upstream& upstream, Body body) {
   }
 }
 
-Task<void> send_raw(Exchange& exchange, Upstream& upstream) {
+Task<void> send_raw(Tunnel& client, Upstream& upstream) {
   auto as_values = asio::this_coro::throw_if_cancelled(false);
   co_await as_values;
   for (;;) {
-    auto bytes = co_await exchange.read_raw();
+    auto bytes = co_await client.read();
     // Whether the client ended its side or went away: the other server learns it as an end.
     if (!bytes || bytes->empty()) {
       upstream.end_writing();
@@ -218,18 +219,18 @@ Task<Result<void>> send_answer(Exchange& exchange, Answer& answer, const Headers
   co_return Result<void>();
 }
 
-Task<Result<void>> tunnel(Exchange& exchange, Upstream& upstream, Answer& answer) {
+Task<Result<void>> carry(Exchange& exchange, Upstream& upstream, Answer& answer) {
   Headers headers = passed_on(answer.headers(), kForeignFields);
   auto protocol = answer.headers().find("upgrade");
   if (protocol) headers.add("Upgrade", std::string(*protocol));
-  ATOLL_CO_TRY_VOID(co_await exchange.switch_protocols(std::move(headers)));
+  ATOLL_CO_TRY(auto client, co_await exchange.switch_protocols(std::move(headers)));
   auto executor = co_await asio::this_coro::executor;
   SideTask sending(executor);
-  sending.start(send_raw(exchange, upstream));
+  sending.start(send_raw(*client, upstream));
   std::string bytes = answer.take_rest();
   for (;;) {
     if (!bytes.empty()) {
-      auto written = co_await exchange.write_raw(bytes);
+      auto written = co_await client->write(bytes);
       if (!written) break;
     }
     auto more = co_await upstream.read();
@@ -273,7 +274,7 @@ Task<Result<void>> relay(Exchange& exchange, Upstream& upstream, RelayRequest re
   auto read = co_await answer.read_header();
   Result<void> done = std::move(read);
   if (done && answer.status() == 101) {
-    done = co_await tunnel(exchange, upstream, answer);
+    done = co_await carry(exchange, upstream, answer);
   } else if (done) {
     done = co_await send_answer(exchange, answer, request.for_client);
   }
