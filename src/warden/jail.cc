@@ -38,6 +38,9 @@ constexpr rlim_t kMessageQueueBytes = 819'200;  // the kernel's default too
 constexpr rlim_t kPendingSignalsPerProcess = 16;
 constexpr int kSudoBacklog = 64;
 constexpr int kFirstTemporaryFd = 16;
+// Over a directory that every host has and nobody needs here; the pivot takes it away with the
+// rest.
+constexpr const char* kScratch = "/sys";
 
 // What the agent needs to start programs as any user inside and to keep them off its own memory.
 constexpr uint64_t kAgentCapabilities = linux::capability_mask(
@@ -220,11 +223,9 @@ Result<void> Jail::leave_the_host() {
 }
 
 Result<void> Jail::build_root() {
-  // Over a directory that every host has and nobody needs here; the pivot takes it away with the
-  // rest.
   ATOLL_TRY(Fd scratch, linux::make_mount("tmpfs", {{"size", "64k"}, {"mode", "0700"}},
                                           kNoSuidNoDev | MOUNT_ATTR_NOEXEC));
-  ATOLL_TRY_VOID(linux::attach_mount_at(scratch.get(), AT_FDCWD, "/sys"));
+  ATOLL_TRY_VOID(linux::attach_mount_at(scratch.get(), AT_FDCWD, kScratch));
   for (const char* name : {"image", "layer", "root", "groups", "masks"})
     ATOLL_TRY_VOID(make_scratch_directory(scratch.get(), name));
   ATOLL_TRY_VOID(linux::attach_mount_at(image_.get(), scratch.get(), "image"));
@@ -297,7 +298,7 @@ Result<void> Jail::fill_run(int run) {
 }
 
 Result<void> Jail::mask_kernel_files() {
-  ATOLL_TRY_VOID(mask_proc(proc_.get(), masks_.get()));
+  ATOLL_TRY_VOID(mask_proc(proc_.get(), std::string(kScratch) + "/masks"));
   ATOLL_TRY(Fd sys_target, open_target("sys"));
   ATOLL_TRY(Fd sys, clone_empty_directory(masks_.get()));
   return linux::attach_mount(sys.get(), sys_target.get());
