@@ -27,6 +27,7 @@ constexpr int kWaitMillis = 250;
 
 struct SpawnRequest {
   uint32_t magic;
+  Becomes becomes;
 };
 
 struct SpawnReply {
@@ -39,8 +40,8 @@ union FdControl {
   char bytes[CMSG_SPACE(kFdCount * sizeof(int))];
 };
 
-Result<void> send_request(int socket, const int (&fds)[kFdCount]) {
-  SpawnRequest request = {kSpawnMagic};
+Result<void> send_request(int socket, Becomes becomes, const int (&fds)[kFdCount]) {
+  SpawnRequest request = {kSpawnMagic, becomes};
   iovec part = {&request, sizeof request};
   FdControl control = {};
   msghdr message = {};
@@ -79,8 +80,7 @@ Result<Fd> memory_file(std::string_view bytes) {
 using ReceivedFds = std::array<Fd, kFdCount>;
 
 // False when the agent has gone.
-Result<bool> receive_request(int socket, ReceivedFds& fds) {
-  SpawnRequest request = {};
+Result<bool> receive_request(int socket, SpawnRequest& request, ReceivedFds& fds) {
   iovec part = {&request, sizeof request};
   FdControl control = {};
   msghdr message = {};
@@ -92,7 +92,8 @@ Result<bool> receive_request(int socket, ReceivedFds& fds) {
   if (count < 0) return Error::system("receive spawn request");
   if (count == 0) return false;
   cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  bool whole = count == sizeof request && request.magic == kSpawnMagic && rights != nullptr &&
+  bool whole = count == sizeof request && request.magic == kSpawnMagic &&
+               request.becomes <= Becomes::kProbe && rights != nullptr &&
                rights->cmsg_type == SCM_RIGHTS &&
                rights->cmsg_len == CMSG_LEN(kFdCount * sizeof(int));
   if (!whole) return Error(Code::kCorrupt, "malformed spawn request");
@@ -102,7 +103,7 @@ Result<bool> receive_request(int socket, ReceivedFds& fds) {
   return true;
 }
 
-Result<pid_t> spawn(const ReceivedFds& fds, const SpawnBasis& basis) {
+Result<pid_t> spawn(Becomes becomes, const ReceivedFds& fds, const SpawnBasis& basis) {
   ATOLL_TRY(std::string payload, read_all(fds[5].get(), kMaxRequestBytes));
   ATOLL_TRY(Start start, decode_start(payload));
   StartFds start_fds = {.leaf = fds[0].get(),
@@ -112,23 +113,23 @@ Result<pid_t> spawn(const ReceivedFds& fds, const SpawnBasis& basis) {
                         .report = fds[4].get(),
                         .file_rules = basis.file_rules.get()};
   ATOLL_TRY(auto outcome,
-            start_process(start, start_fds, basis.open_files, Parent::kCallersParent));
+            start_process(start, start_fds, basis.open_files, Parent::kCallersParent, becomes));
   return outcome.pid;
 }
 
 }  // namespace
 
-Result<pid_t> Spawner::start(std::string_view start_payload, const StartFds& fds) {
+Result<pid_t> Spawner::start(std::string_view start_payload, const StartFds& fds, Becomes becomes) {
   if (!socket_) return Error(Code::kUnavailable, "spawner", EPIPE);
   auto payload = memory_file(start_payload);
   if (!payload) return Error(Code::kSystem, "memfd", payload.error().system_errno());
-  return exchange(
-      {fds.leaf, fds.standard_input, fds.stdout_pipe, fds.stderr_pipe, fds.report, payload->get()});
+  return exchange(becomes, {fds.leaf, fds.standard_input, fds.stdout_pipe, fds.stderr_pipe,
+                            fds.report, payload->get()});
 }
 
-Result<pid_t> Spawner::exchange(const int (&fds)[kFdCount]) {
+Result<pid_t> Spawner::exchange(Becomes becomes, const int (&fds)[kFdCount]) {
   SpawnReply reply = {};
-  auto ready = send_request(socket_.get(), fds);
+  auto ready = send_request(socket_.get(), becomes, fds);
   if (ready) ready = wait_readable(socket_.get());
   ssize_t count = ready ? recv(socket_.get(), &reply, sizeof reply, MSG_DONTWAIT) : -1;
   if (count != sizeof reply) {
@@ -150,10 +151,11 @@ Result<SpawnBasis> make_spawn_basis() {
 }
 
 Result<bool> serve_spawn(int socket, const SpawnBasis& basis) {
+  SpawnRequest request = {};
   ReceivedFds fds;
-  ATOLL_TRY(bool more, receive_request(socket, fds));
+  ATOLL_TRY(bool more, receive_request(socket, request, fds));
   if (!more) return false;
-  auto pid = spawn(fds, basis);
+  auto pid = spawn(request.becomes, fds, basis);
   // Before the answer: from then on only the program may hold its pipes.
   fds = {};
   SpawnReply reply = {pid.ok() ? *pid : 0, 0};

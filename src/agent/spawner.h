@@ -23,17 +23,16 @@ class Spawner {
   Spawner() = default;
   explicit Spawner(Fd socket) : socket_(std::move(socket)) {}
 
-  // The program's number. `start_payload` is an encoded Start; An error names the operation
-  // alone. After one of the socket ("spawner") the spawner is given up
-  // for good.
-  Result<pid_t> start(std::string_view start_payload, const StartFds& fds);
+  // The program's number. `start_payload` is an encoded Start. An error names the operation alone.
+  // After one of the socket ("spawner") the spawner is given up for good.
+  Result<pid_t> start(std::string_view start_payload, const StartFds& fds, Becomes becomes);
 
   bool alive() const { return socket_.valid(); }
   int fd() const { return socket_.get(); }
   void give_up() { socket_.reset(); }
 
  private:
-  Result<pid_t> exchange(const int (&fds)[6]);
+  Result<pid_t> exchange(Becomes becomes, const int (&fds)[6]);
   Fd socket_;
 };
 
