@@ -11,9 +11,8 @@
 namespace atl::agent {
 namespace {
 
-constexpr int kSpawnersSocketFd = 3;
-
 Result<void> run_spawner() {
+  ATOLL_TRY_VOID(pass_gate(kSpawnersGateFd));
   ATOLL_TRY_VOID(harden_process(kSpawnersSocketFd));
   return serve_spawns(kSpawnersSocketFd);
 }

@@ -142,6 +142,15 @@ Result<pid_t> Spawner::exchange(Becomes becomes, const int (&fds)[kFdCount]) {
   return static_cast<pid_t>(reply.pid);
 }
 
+Result<void> pass_gate(int gate) {
+  Fd socket(gate);
+  char message = 0;
+  ssize_t count = recv(socket.get(), &message, 1, 0);
+  if (count < 0) return Error::system("wait at the gate");
+  if (count == 0 || message != kGateOpen) return Error(Code::kUnavailable, "the gate", EPIPE);
+  return {};
+}
+
 Result<SpawnBasis> make_spawn_basis() {
   SpawnBasis basis;
   ATOLL_TRY(basis.file_rules, make_exec_file_rules(Landlock::kWhereThereIs));

@@ -36,7 +36,10 @@ class Spawner {
   Fd socket_;
 };
 
-// The spawner's side: what every start needs and no request brings.
+// The spawner's side. Waits until the warden has put it into its groups; closes the gate.
+Result<void> pass_gate(int gate);
+
+// What every start needs and no request brings.
 struct SpawnBasis {
   Fd file_rules;
   rlimit open_files;

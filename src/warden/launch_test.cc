@@ -123,6 +123,7 @@ constexpr Protection kProtections[] = {
     {"namespaces and groups at birth", SYS_clone3, Step::kCgroup},
     {"a cgroup namespace", SYS_unshare, Step::kCgroup},
     {"an owner of the user namespace", SYS_setresuid, Step::kClone},
+    {"a group namespace and a network to join", SYS_setns, Step::kClone},
     {"idmapped, nosuid, read-only mounts", SYS_mount_setattr, Step::kIdmap},
     {"mounts of our own only", SYS_mount, Step::kNamespaces},
     {"a host name of its own", SYS_sethostname, Step::kNamespaces},

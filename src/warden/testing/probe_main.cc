@@ -361,6 +361,7 @@ int main(int argc, char** argv) {
   if (mode == "end") return 0;
   if (mode == "lie" && argc == 4) return run_lying_probe(argv[2], argv[3]);
   if (mode == "spawner") {
+    if (!agent::pass_gate(agent::kSpawnersGateFd).ok()) return 1;
     run_spawner();
     return 0;
   }
