@@ -8,11 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <span>
 
 #include "agent/birth.h"
 #include "agent/exec_file_rules.h"
 #include "base/file.h"
+#include "linux/unix_socket.h"
 
 namespace atl::agent {
 namespace {
@@ -35,28 +36,10 @@ struct SpawnReply {
   int32_t system_errno;
 };
 
-union FdControl {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(kFdCount * sizeof(int))];
-};
-
 Result<void> send_request(int socket, Becomes becomes, const int (&fds)[kFdCount]) {
   SpawnRequest request = {kSpawnMagic, becomes};
-  iovec part = {&request, sizeof request};
-  FdControl control = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof fds);
-  std::memcpy(CMSG_DATA(rights), fds, sizeof fds);
-  if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-    return Error::system("send to spawner");
-  return {};
+  std::span<const char> bytes(reinterpret_cast<const char*>(&request), sizeof request);
+  return linux::send_message(socket, bytes, fds, MSG_DONTWAIT);
 }
 
 Result<void> wait_readable(int socket) {
@@ -81,25 +64,12 @@ using ReceivedFds = std::array<Fd, kFdCount>;
 
 // False when the agent has gone.
 Result<bool> receive_request(int socket, SpawnRequest& request, ReceivedFds& fds) {
-  iovec part = {&request, sizeof request};
-  FdControl control = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &control;
-  message.msg_controllen = sizeof control;
-  ssize_t count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  if (count < 0) return Error::system("receive spawn request");
-  if (count == 0) return false;
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  bool whole = count == sizeof request && request.magic == kSpawnMagic &&
-               request.becomes <= Becomes::kProbe && rights != nullptr &&
-               rights->cmsg_type == SCM_RIGHTS &&
-               rights->cmsg_len == CMSG_LEN(kFdCount * sizeof(int));
+  std::span<char> bytes(reinterpret_cast<char*>(&request), sizeof request);
+  ATOLL_TRY(linux::Received received, linux::receive_message(socket, bytes, fds));
+  if (received.bytes == 0) return false;
+  bool whole = received.whole && received.bytes == sizeof request && request.magic == kSpawnMagic &&
+               request.becomes <= Becomes::kProbe && received.fds == kFdCount;
   if (!whole) return Error(Code::kCorrupt, "malformed spawn request");
-  int numbers[kFdCount];
-  std::memcpy(numbers, CMSG_DATA(rights), sizeof numbers);
-  for (size_t i = 0; i < kFdCount; ++i) fds[i] = Fd(numbers[i]);
   return true;
 }
 
