@@ -26,7 +26,7 @@ using linux::Fact;
 using linux::Facts;
 
 constexpr int kProbeTimeoutMs = 10'000;
-constexpr size_t kMaxProbeBytes = 128 * 1024;
+constexpr size_t kMaxProbeBytes = 32 * 1024;
 constexpr const char* kReceiptName = "receipt";
 constexpr const char* kNobody = "-";  // this side cannot see it
 constexpr uid_t kUserInside = 1000;
