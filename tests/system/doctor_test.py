@@ -66,7 +66,8 @@ class Doctor(unittest.TestCase):
     def test_a_time_namespace_that_the_kernel_has_but_refuses_is_missed(self):
         if not os.path.exists("/proc/self/ns/time"):
             self.skipTest("this kernel has no time namespaces")
-        command = ["unshare", "--user", "--keep-caps", "sh", "-c", HIDE_TIME, "sh", PROGRAM, "doctor", "--json"]
+        command = ["unshare", "--user", "--keep-caps", "sh", "-c", HIDE_TIME, "sh", PROGRAM,
+                   "doctor", "--json"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True) as process:
             self.assertEqual(process.stdout.readline(), "in\n")
