@@ -45,7 +45,8 @@ Result<Launcher> Launcher::create(Fd spawner_socket) {
 }
 
 Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
-                                  std::string_view start_payload, int standard_input) {
+                                  std::string_view start_payload, int standard_input,
+                                  Becomes becomes) {
   ATOLL_TRY(Pipe out, make_pipe());
   ATOLL_TRY(Pipe err, make_pipe());
   ATOLL_TRY(Pipe report, make_pipe());
@@ -60,7 +61,7 @@ Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
                   .stderr_pipe = err.write_end.get(),
                   .report = report.write_end.get(),
                   .file_rules = file_rules_.get()};
-  ATOLL_TRY(Launched launched, clone_into(start, start_payload, fds));
+  ATOLL_TRY(Launched launched, clone_into(start, start_payload, fds, becomes));
   launched.stdout_pipe = std::move(out.read_end);
   launched.stderr_pipe = std::move(err.read_end);
   launched.report = std::move(report.read_end);
@@ -80,22 +81,22 @@ Result<Launched> Launcher::launch_beside(const Leaf& leaf, const Start& start,
                   .report = report.write_end.get(),
                   .file_rules = file_rules_.get()};
   std::string payload = encode(leaf.number(), start).substr(kHeaderBytes);
-  ATOLL_TRY(Launched launched, clone_into(start, payload, fds));
+  ATOLL_TRY(Launched launched, clone_into(start, payload, fds, Becomes::kProgram));
   launched.report = std::move(report.read_end);
   return launched;
 }
 
 Result<Launched> Launcher::clone_into(const Start& start, std::string_view start_payload,
-                                      const StartFds& fds) {
+                                      const StartFds& fds, Becomes becomes) {
   Launched launched = {};
   if (!has_spawner_) {
-    auto outcome = start_process(start, fds, open_files_.programs, Parent::kCaller);
+    auto outcome = start_process(start, fds, open_files_.programs, Parent::kCaller, becomes);
     if (!outcome) return failed("clone", outcome.error().system_errno());
     launched.pid = outcome->pid;
     launched.pidfd = std::move(outcome->pidfd);
     return launched;
   }
-  auto pid = spawner_.start(start_payload, fds);
+  auto pid = spawner_.start(start_payload, fds, becomes);
   if (!pid) return failed(pid.error().message(), pid.error().system_errno());
   launched.pid = *pid;
   // Our child and not waited for, so the number is still its own.

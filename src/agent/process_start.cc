@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "agent/exec_filter.h"
+#include "agent/probe.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
 #include "linux/file_rules.h"
@@ -43,6 +44,7 @@ struct Plan {
   const rlimit& open_files;
   uint64_t capabilities;
   uint32_t id;
+  Becomes becomes;
 };
 
 // Each step returns 0 or -1 with errno.
@@ -132,7 +134,14 @@ std::string_view search_path(const std::vector<std::string>& environment) {
   return kDefaultPath;
 }
 
+// It has an execve neither behind it nor before it, so it closes by itself what that would close.
+[[noreturn]] void become_probe() {
+  bool closed = close_range(kReportFd, ~0u, 0) == 0;
+  _exit(closed && run_probe().ok() ? 0 : 1);
+}
+
 int execute(const Plan& plan) {
+  if (plan.becomes == Becomes::kProbe) become_probe();
   const std::string& name = plan.start.arguments[0];
   std::vector<char*> arguments = pointers_to(plan.start.arguments);
   std::vector<char*> environment = pointers_to(plan.start.environment);
@@ -242,9 +251,10 @@ Result<OpenFilesLimits> raise_open_files_limit() {
 }
 
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
-                                          const rlimit& open_files, Parent parent) {
+                                          const rlimit& open_files, Parent parent,
+                                          Becomes becomes) {
   bool root = start.user == "root";
-  Plan plan = {start, fds, open_files, root ? kRootCapabilities : 0, root ? 0 : kUserId};
+  Plan plan = {start, fds, open_files, root ? kRootCapabilities : 0, root ? 0 : kUserId, becomes};
   uint64_t flags = parent == Parent::kCallersParent ? CLONE_PARENT : 0;
   ATOLL_TRY(auto outcome, linux::clone_process({.flags = flags, .cgroup = fds.leaf}));
   if (outcome.in_child()) become_program(plan);
