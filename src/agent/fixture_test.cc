@@ -90,6 +90,9 @@ void enter_own_mounts(uint64_t root_bytes) {
   ATOLL_CHECK(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0);
   ATOLL_CHECK(mount("proc", "/proc", "proc", 0, nullptr) == 0);
   ATOLL_CHECK(mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") == 0);
+  const char* modes = "newinstance,gid=5,mode=0620,ptmxmode=0666";
+  ATOLL_CHECK(mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, modes) == 0);
+  ATOLL_CHECK(mount("/dev/pts/ptmx", "/dev/ptmx", nullptr, MS_BIND, nullptr) == 0);
   if (root_bytes > 0) enter_small_root(root_bytes);
 }
 
@@ -410,6 +413,9 @@ void TestDaemon::take(const Frame& frame) {
     ++held.started_frames;
   } else if (frame.type == FrameType::kStartFailed) {
     held.failed = *decode_start_failed(frame.payload);
+  } else if (frame.type == FrameType::kInputTaken) {
+    held.input = *decode_input_taken(frame.payload);
+    ++held.input_frames;
   } else if (frame.type == FrameType::kOutput) {
     take_output(frame.number, *decode_output(frame.payload));
   } else if (frame.type == FrameType::kExit) {

@@ -1,4 +1,4 @@
-// Starts programs: pipes, a leaf, and the clone, by the agent itself or through the spawner.
+// Starts programs: streams, a leaf, and the clone, by the agent itself or through the spawner.
 #pragma once
 
 #include <sys/resource.h>
@@ -24,7 +24,7 @@ class Launcher {
 
   // An error names the operation alone, as StartFailed does. The leaf may be there after an error,
   // and even a process in it.
-  // `standard_input` stays the caller's.
+  // `standard_input` is for a program without input and terminal, and stays the caller's.
   Result<Launched> launch(const Leaf& leaf, const Start& start, std::string_view start_payload,
                           int standard_input, Becomes becomes = Becomes::kProgram);
   // The same in a leaf that is there already, on given streams: without pipes of its own.

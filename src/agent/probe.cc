@@ -73,8 +73,8 @@ Result<void> await_walls(int report) {
 }
 
 Result<Launched> launch_probe(Launcher& launcher, const Leaf& leaf, int socket) {
-  // Nothing of the image takes part.
-  Start start = {.arguments = {"probe"}, .environment = {}, .directory = "/"};
+  // A user by number: nothing of the image takes part.
+  Start start = {.arguments = {"probe"}, .environment = {}, .directory = "/", .user = "1000:1000"};
   std::string payload = encode(leaf.number(), start).substr(kHeaderBytes);
   ATOLL_TRY(Launched launched, launcher.launch(leaf, start, payload, socket, Becomes::kProbe));
   ATOLL_TRY_VOID(await_walls(launched.report.get()));

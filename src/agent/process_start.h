@@ -14,8 +14,6 @@
 
 namespace atl::agent {
 
-inline constexpr uint32_t kUserId = 1000;
-
 // Descriptors of the caller that the new process takes over.
 struct StartFds {
   int leaf;  // cgroup directory
@@ -42,6 +40,8 @@ enum class StartStep : uint32_t {
   kSignals,
   kLimits,
   kDescriptors,
+  kUser,
+  kControllingTerminal,
   kOomScore,
   kBoundingSet,
   kIdentity,
@@ -58,9 +58,9 @@ struct StartReport {
   int32_t system_errno;
 };
 
-// The program or its directory is at fault, not the platform.
+// The program, its user or its directory is at fault, not the platform.
 constexpr bool is_programs_fault(StartStep step) {
-  return step == StartStep::kDirectory || step == StartStep::kExecute;
+  return step == StartStep::kUser || step == StartStep::kDirectory || step == StartStep::kExecute;
 }
 std::string_view step_name(StartStep step);
 
