@@ -10,6 +10,7 @@
 #include <boost/asio/write.hpp>
 
 #include "base/log.h"
+#include "isolate/event.h"
 
 namespace atl::isolate {
 
@@ -18,9 +19,10 @@ constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 constexpr size_t kReadBytes = 128 * 1024;
 constexpr size_t kMaxQueuedBytes = 16 * 1024 * 1024;
+constexpr size_t kRoomBytes = 1024 * 1024;  // queued, below which there is room for more
 
 struct AgentLink::Shared {
-  explicit Shared(AgentSocket given) : socket(std::move(given)) {}
+  explicit Shared(AgentSocket given) : socket(std::move(given)), written(socket.get_executor()) {}
 
   AgentSocket socket;
   agent::FrameReader reader{agent::FrameReader::Side::kDaemon};
@@ -28,6 +30,7 @@ struct AgentLink::Shared {
   std::string queue;
   bool writing = false;
   bool closed = false;
+  Event written;  // or closed
 };
 
 AgentLink::AgentLink(AgentSocket socket) : shared_(std::make_shared<Shared>(std::move(socket))) {}
@@ -39,6 +42,7 @@ void AgentLink::close() {
   shared_->closed = true;
   boost::system::error_code ignored;
   shared_->socket.close(ignored);
+  shared_->written.notify_all();
 }
 
 Task<Result<agent::Frame>> AgentLink::read() {
@@ -89,8 +93,18 @@ Task<void> AgentLink::write_queue(std::shared_ptr<Shared> shared) {
       boost::system::error_code ignored;
       shared->socket.close(ignored);
     }
+    shared->written.notify_all();
   }
   shared->writing = false;
+}
+
+Task<bool> AgentLink::wait_room(std::chrono::steady_clock::time_point deadline) {
+  std::shared_ptr<Shared> shared = shared_;
+  while (!shared->closed && shared->queue.size() > kRoomBytes) {
+    bool notified = co_await shared->written.wait_until(deadline);
+    if (!notified) co_return false;
+  }
+  co_return !shared->closed;
 }
 
 }  // namespace atl::isolate

@@ -17,6 +17,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "isolate/driver.h"
+#include "isolate/fake_files.h"
 
 namespace atl::isolate {
 
@@ -48,6 +49,7 @@ class FakeDriver final : public Driver {
   const WallLimits& limits(SandboxId id) const;
   // The agent no longer knows any of its execs, and says so in its next hello.
   void forget_execs(SandboxId id);
+  FakeFiles& files(SandboxId id);
   // Sends raw bytes as if the agent had, to play a hostile one.
   void inject(SandboxId id, std::string bytes);
 

@@ -19,9 +19,11 @@ std::optional<SteadyTime> ttl_end_of(const store::SandboxRow& row, const Clock& 
 
 }  // namespace
 
-Lifetime::Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs)
+Lifetime::Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs,
+                   const Channels& channels)
     : clock_(clock),
       execs_(execs),
+      channels_(channels),
       idle_ttl_(row.idle_ttl_ms),
       ttl_end_(ttl_end_of(row, clock)),
       touched_(clock.steady_now()) {}
@@ -33,12 +35,12 @@ std::optional<SteadyTime> Lifetime::first_end(SteadyTime idle_since) const {
 }
 
 std::optional<SteadyTime> Lifetime::deadline() const {
-  if (execs_.size() > 0) return ttl_end_;
-  return first_end(std::max(touched_, execs_.last_end()));
+  if (is_busy()) return ttl_end_;
+  return first_end(std::max({touched_, execs_.last_end(), channels_.last_end()}));
 }
 
 std::optional<SteadyTime> Lifetime::earliest_deadline() const {
-  if (execs_.size() == 0) return deadline();
+  if (!is_busy()) return deadline();
   return first_end(clock_.steady_now());
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "sandbox/channel.h"
 #include "sandbox/exec_table.h"
 #include "store/catalog.h"
 
@@ -13,8 +14,9 @@ namespace atl::sandbox {
 
 class Lifetime {
  public:
-  // Borrows the clock and the execs, which make the sandbox busy.
-  Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs);
+  // Borrows the clock, and the execs and channels, which make the sandbox busy.
+  Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs,
+           const Channels& channels);
 
   // Somebody uses it: its idle time starts anew.
   void touch() { touched_ = clock_.steady_now(); }
@@ -27,10 +29,12 @@ class Lifetime {
   std::optional<WallTime> ends_at() const;
 
  private:
+  bool is_busy() const { return execs_.size() > 0 || channels_.size() > 0; }
   std::optional<SteadyTime> first_end(SteadyTime idle_since) const;
 
   const Clock& clock_;
   const ExecTable& execs_;
+  const Channels& channels_;
   std::chrono::milliseconds idle_ttl_;  // 0: none
   std::optional<SteadyTime> ttl_end_;
   SteadyTime touched_;

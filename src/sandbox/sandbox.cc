@@ -40,7 +40,8 @@ Sandbox::Sandbox(Services& services, store::SandboxRow row, Limits limits, Reser
       limits_(limits),
       reservation_(std::move(reservation)),
       execs_(services, row_.id, row_.tenant, [this] { break_talk(); }),
-      lifetime_(row_, services.clock, execs_),
+      channels_(services.executor, services.clock),
+      lifetime_(row_, services.clock, execs_, channels_),
       changed_(services.executor),
       due_(due) {
   if (row_.state == "failed") state_ = State::kFailed;
@@ -96,15 +97,19 @@ Task<Result<void>> Sandbox::talk_once() {
   auto link = std::make_shared<isolate::AgentLink>(std::move(socket));
   link_ = link;
   auto greeted = co_await greet(*link);
-  if (greeted) execs_.control().link_up(link);
+  if (greeted) {
+    execs_.control().link_up(link);
+    channels_.link_up(link);
+  }
   while (greeted && talks()) {
     auto frame = co_await link->read();
     if (!frame) {
       greeted = std::move(frame).error();
       break;
     }
-    greeted = co_await execs_.handle(*frame, *link);
+    greeted = co_await handle(*frame, *link);
   }
+  channels_.link_lost();
   link->close();
   execs_.control().link_lost();
   if (link_ == link) link_.reset();
@@ -114,6 +119,18 @@ Task<Result<void>> Sandbox::talk_once() {
 
 void Sandbox::break_talk() {
   if (link_) link_->close();
+}
+
+Task<Result<void>> Sandbox::handle(agent::Frame frame, isolate::AgentLink& link) {
+  switch (frame.type) {
+    case agent::FrameType::kChannelData:
+    case agent::FrameType::kChannelEnd:
+    case agent::FrameType::kChannelCredit:
+    case agent::FrameType::kChannelClose:
+      co_return channels_.handle(frame);
+    default:
+      co_return co_await execs_.handle(frame, link);
+  }
 }
 
 Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {

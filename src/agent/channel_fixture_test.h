@@ -1,0 +1,68 @@
+// For tests of channels: opens them on a TestDaemon's connection and keeps what arrives.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/channel_protocol.h"
+#include "agent/file_protocol.h"
+#include "agent/fixture_test.h"
+
+namespace atl::agent {
+
+// One channel as the daemon sees it.
+struct TestChannel {
+  enum class Credit : uint8_t { kAtOnce, kNone } credit = Credit::kAtOnce;
+  std::string bytes;
+  uint64_t may_send = kChannelWindowBytes;
+  uint64_t sent = 0;
+  bool ended = false;
+  std::optional<ChannelClose> close;
+};
+
+// What a file operation answered.
+struct FileAnswer {
+  std::vector<FileEntry> entries;
+  std::vector<FileMatch> matches;
+  std::vector<FileChange> changes;
+  std::vector<ListeningPort> ports;
+  std::string bytes;
+  bool ready = false;
+  std::optional<uint8_t> done;
+  std::optional<FileFailure> failure;
+  std::optional<ChannelClose> close;
+  // 0: well done; -1: neither done nor failed.
+  int error() const { return failure ? failure->system_errno : done ? 0 : -1; }
+  std::vector<std::string> paths() const;
+};
+FileAnswer read_answer(const TestChannel& channel);
+
+class TestChannels {
+ public:
+  explicit TestChannels(TestDaemon& daemon);
+
+  uint32_t open(const FileRequest& request);
+  uint32_t open_port(uint16_t port);
+  void send(uint32_t channel, std::string_view bytes);
+  void end(uint32_t channel);
+  void give_up(uint32_t channel);
+  TestChannel& at(uint32_t channel) { return channels_[channel]; }
+  bool wait_closed(uint32_t channel, int timeout_ms = 30000);
+
+  // From the request to the close; `upload`: the records towards the worker.
+  FileAnswer run(const FileRequest& request, std::string_view upload = {});
+  FileAnswer write(const std::string& path, std::string_view bytes, FileRequest request = {});
+
+ private:
+  void take(const Frame& frame);
+
+  TestDaemon& daemon_;
+  std::map<uint32_t, TestChannel> channels_;
+  uint32_t next_ = 1;
+};
+
+FileRequest file_request(FileOperation operation, std::string path, uint32_t flags = 0);
+
+}  // namespace atl::agent

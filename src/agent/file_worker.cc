@@ -1,0 +1,51 @@
+#include "agent/file_worker.h"
+
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "agent/file_list.h"
+#include "agent/file_read.h"
+#include "agent/file_wire.h"
+
+namespace atl::agent {
+namespace {
+
+Result<void> perform(const FileRequest& request, FileWire& wire) {
+  switch (request.operation) {
+    case FileOperation::kStat:
+      return stat_file(request, wire);
+    case FileOperation::kList:
+      return list_directory(request, wire);
+    case FileOperation::kRead:
+      return read_range(request, wire);
+    default:
+      return file_error(EOPNOTSUPP, "perform");
+  }
+}
+
+FileFailure failure_of(const Error& error) {
+  // Only what the daemon sent can be wrong without an errno.
+  int system_errno = error.system_errno() == 0 ? EPROTO : error.system_errno();
+  return {system_errno, error.message(), error.field().substr(0, kMaxPathBytes)};
+}
+
+}  // namespace
+
+void run_file_worker(int socket, const FileRequest& request) {
+  // It holds a copy of the agent's memory, which no program may look into.
+  if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) _exit(127);
+  close_range(STDERR_FILENO + 1, ~0u, 0);
+  FileWire wire(socket);
+  auto done = perform(request, wire);
+  auto last = done ? wire.send(encode_done()) : wire.send(encode_record(failure_of(done.error())));
+  _exit(last.ok() && wire.flush().ok() ? 0 : 1);
+}
+
+void refuse_file_work(int socket, std::string_view operation, int system_errno) {
+  FileWire wire(socket);
+  auto sent = wire.send(encode_record(FileFailure{system_errno, std::string(operation), ""}));
+  _exit(sent.ok() && wire.flush().ok() ? 0 : 1);
+}
+
+}  // namespace atl::agent
