@@ -176,6 +176,14 @@ class Sudo(atoll.SystemTest):
                                      " cat /usr/bin/x"), "x\n")
         self.assertEqual(self.shell("sudo dpkg --version")["exit_code"], 0)
 
+    def test_login_shells_find_it(self):
+        self.assertEqual(self.output("bash -lc 'command -v sudo; sudo id -un'"),
+                         "/usr/local/bin/sudo\nroot\n")
+        self.assertEqual(self.output("sudo -i sudo id -un"), "root\n")
+        self.assertEqual(self.output("sudo rm /usr/local/bin/sudo; ls /usr/local/bin | grep -c sud;"
+                                     " sudo sh -c 'echo echo own >/usr/local/bin/sudo';"
+                                     " sh /usr/local/bin/sudo"), "0\nown\n")
+
     def test_its_file_cannot_be_changed(self):
         done = self.shell("sudo sh -c 'echo x >/run/atoll/bin/sudo; rm -f /run/atoll/bin/sudo;"
                           " mv /run/atoll/bin/sudo /run/x; chmod u+s /run/atoll/bin/sudo'")
