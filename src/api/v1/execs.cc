@@ -113,13 +113,11 @@ Result<ExecCall> parse_exec(const Call& call, const Sandbox& sandbox) {
   for (const auto& [name, value] : variables)
     if (!sandbox::is_variable_name(name))
       reader.refuse("env", "has a name that no variable can have");
-  exec.request.environment = sandbox::compose_environment(
-      exec.request.user, sandbox.limits().wall.cpu_millis, {sandbox_variables(sandbox), variables});
+  exec.request.environment = sandbox::compose_environment(sandbox.limits().wall.cpu_millis,
+                                                          {sandbox_variables(sandbox), variables});
   auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
   if (directory && !directory->starts_with('/')) reader.refuse("cwd", "must be an absolute path");
-  bool is_known = exec.request.user == "user" || exec.request.user == "root";
-  exec.request.directory =
-      directory.value_or(is_known ? sandbox::home_of(exec.request.user) : std::string());
+  exec.request.directory = directory.value_or("");
   exec.request.timeout_ms = reader.optional_small("timeout_ms", 1, sandbox::kMaxTimeoutMs)
                                 .value_or(sandbox::kDefaultTimeoutMs);
   parse_limits(reader, sandbox.limits(), exec.request);
