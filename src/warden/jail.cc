@@ -87,11 +87,6 @@ Result<void> drop_capabilities() {
       {.effective = kAgentCapabilities, .permitted = kAgentCapabilities});
 }
 
-Result<void> make_scratch_directory(int scratch, const char* name) {
-  if (mkdirat(scratch, name, 0700) != 0) return Error::system(std::string("mkdir ") + name);
-  return {};
-}
-
 }  // namespace
 
 // The jail's table of contents. The order matters:
@@ -182,7 +177,7 @@ Result<void> Jail::build_root() {
                                           kNoSuidNoDev | MOUNT_ATTR_NOEXEC));
   ATOLL_TRY_VOID(linux::attach_mount_at(scratch.get(), AT_FDCWD, kScratch));
   for (const char* name : {"image", "layer", "root", "groups", "masks"})
-    ATOLL_TRY_VOID(make_scratch_directory(scratch.get(), name));
+    if (mkdirat(scratch.get(), name, 0700) != 0) return Error::system(std::string("mkdir ") + name);
   ATOLL_TRY_VOID(linux::attach_mount_at(image_.get(), scratch.get(), "image"));
   ATOLL_TRY_VOID(linux::attach_mount_at(layer_.get(), scratch.get(), "layer"));
   // Cloned from, which a mount that is attached nowhere does not allow.

@@ -156,8 +156,7 @@ Facts demands(const ReceiptSubject& subject) {
 }
 
 // Every kind of namespace is another than the warden's; only the time namespace may be missing.
-Result<void> check_namespaces(const Facts& facts) {
-  ATOLL_TRY(Facts own, linux::read_namespace_facts(fmt::format("/proc/{}", getppid())));
+Result<void> check_namespaces(const Facts& own, const Facts& facts) {
   for (const Fact& fact : own) {
     const std::string* theirs = find(facts, fact.name);
     bool absent = fact.name == "namespaces.time" && fact.value == "none";
@@ -212,14 +211,16 @@ Result<void> store(int record, const SandboxId& id, const std::vector<Line>& lin
 }  // namespace
 
 Result<void> write_receipt(const Host& host, const ReceiptSubject& subject) {
+  // What needs no probe is read while it is being started.
+  ATOLL_TRY(Facts limits, read_enforced_limits(host, subject.id));
+  ATOLL_TRY(Facts own, linux::read_namespace_facts(fmt::format("/proc/{}", getppid())));
   ATOLL_TRY(ProbeMessage hello, receive_from_probe(subject.probe, agent::kProbeHere));
   ATOLL_TRY(Facts outside, read_outside(host, subject, hello.pid));
-  ATOLL_TRY(Facts limits, read_enforced_limits(host, subject.id));
   ATOLL_TRY(Facts inside, receive_inside(subject.probe, hello.pid));
   ATOLL_TRY_VOID(read_descriptors_again(outside, hello.pid));
   ATOLL_TRY(std::vector<Line> lines, compare(outside, inside));
   ATOLL_TRY_VOID(check_demands(outside, demands(subject)));
-  ATOLL_TRY_VOID(check_namespaces(outside));
+  ATOLL_TRY_VOID(check_namespaces(own, outside));
   ATOLL_TRY_VOID(check_landlock(inside));
   ATOLL_TRY_VOID(check_demands(limits, wanted_limits(subject.request)));
   for (const Fact& limit : limits) lines.push_back({limit.name, limit.value, kNobody});
