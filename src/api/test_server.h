@@ -69,6 +69,14 @@ class TestServer {
     done.get_future().wait();
   }
 
+  bool has_connections_within(size_t count, std::chrono::milliseconds time) {
+    auto end = std::chrono::steady_clock::now() + time;
+    size_t open = count + 1;
+    while (open != count && std::chrono::steady_clock::now() < end)
+      run_inside([&] { open = server_->open_connections(); });
+    return open == count;
+  }
+
   sandbox::TestBed bed;
   std::string key;
   Router router{bed.keys(), {}};

@@ -39,7 +39,7 @@ Sandbox::Sandbox(Services& services, store::SandboxRow row, Limits limits, Reser
       row_(std::move(row)),
       limits_(limits),
       reservation_(std::move(reservation)),
-      execs_(services, row_.id, row_.tenant, [this] { break_talk(); }),
+      execs_(services, row_, [this] { break_talk(); }),
       channels_(services.executor, services.clock),
       lifetime_(row_, services.clock, execs_, channels_),
       changed_(services.executor),
@@ -175,12 +175,8 @@ Task<Result<std::shared_ptr<Exec>>> Sandbox::start_exec(ExecRequest request,
   auto created = co_await execs_.create(std::move(request), std::move(description));
   if (!created) co_return std::move(created).error();
   std::shared_ptr<Exec> exec = *created;
-  if (state_ != State::kRunning) {
+  if (state_ != State::kRunning)
     co_await execs_.end_all(Verdict::kSandboxGone, "the sandbox ended");
-  } else if (link_ && greeted_) {
-    // Also repeated after the next hello, should this stream break before the agent confirms.
-    execs_.send_unconfirmed(*link_);
-  }
   co_return exec;
 }
 

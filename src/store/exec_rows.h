@@ -45,6 +45,8 @@ class ExecRows {
   // twice.
   Result<ExecId> insert(TenantId tenant, const SandboxId& sandbox, std::string_view request,
                         int64_t created_at_ms);
+  // The same with a number that the caller has chosen: the sandbox's next or a higher one.
+  Result<void> insert(const ExecRow& row);
   // kNotFound: no such exec. kConflict: it has ended.
   Result<void> set_started(TenantId tenant, const SandboxId& sandbox, ExecId id, uint32_t pid);
   // Writes the ending of `row`, whatever its state says. kConflict: it had ended before, and the

@@ -165,19 +165,18 @@ http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
     bool is_there = co_await wait_started(call, *exec);
     if (!is_there) co_return std::optional<http::Response>();
   }
-  ATOLL_CO_TRY(json::object object, exec_json(exec->row(), *sandbox));
+  ATOLL_CO_TRY(json::object object, exec_json(*exec));
   co_return std::optional(json_reply(parsed.wait ? 200 : 202, object));
 }
 
 http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
-  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  ATOLL_CO_TRY(auto wait_ms, number_parameter(call.exchange.request(), "wait_ms"));
+  ATOLL_CO_TRY(auto wait_ms, number_parameter("wait_ms", call.exchange.request()));
   if (wait_ms.value_or(0) > sandbox::kMaxTimeoutMs)
     co_return invalid_parameter("wait_ms", "must be at most a day");
   ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await named_exec(call, sandboxes));
   auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms.value_or(0));
   if (wait_ms) co_await wait_ended(call, *exec, deadline);
-  ATOLL_CO_TRY(json::object object, exec_json(exec->row(), *sandbox));
+  ATOLL_CO_TRY(json::object object, exec_json(*exec));
   co_return std::optional(json_reply(200, object));
 }
 
