@@ -16,7 +16,9 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
     co_return Error(Code::kExhausted, "the sandbox has its full number of running execs")
         .with_reason("too_many_execs");
   int64_t created_at_ms = to_milliseconds(services_.clock.wall_now());
-  auto insert = [=, tenant = tenant_, sandbox = sandbox_](store::Catalog& catalog) {
+  auto insert = [=, key = request.idempotency_key, tenant = tenant_,
+                 sandbox = sandbox_](store::Catalog& catalog) {
+    if (key) return catalog.idempotency().insert_exec(*key, sandbox, description, created_at_ms);
     return catalog.execs().insert(tenant, sandbox, description, created_at_ms);
   };
   ATOLL_CO_TRY(ExecId id, co_await services_.ledger.run(insert));

@@ -90,6 +90,14 @@ Result<ExecId> take_number(Database& database, TenantId tenant, const SandboxId&
 Result<ExecId> ExecRows::insert(TenantId tenant, const SandboxId& sandbox, std::string_view request,
                                 int64_t created_at_ms) {
   ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
+  ATOLL_TRY(ExecId id, insert_within(transaction, tenant, sandbox, request, created_at_ms));
+  ATOLL_TRY_VOID(transaction.commit());
+  return id;
+}
+
+Result<ExecId> ExecRows::insert_within(const Transaction&, TenantId tenant,
+                                       const SandboxId& sandbox, std::string_view request,
+                                       int64_t created_at_ms) {
   ATOLL_TRY(ExecId id, take_number(database_, tenant, sandbox));
   auto inserted = database_.run(
       "INSERT INTO execs (sandbox_id, tenant_id, exec, request, created_at_ms) "
@@ -98,7 +106,6 @@ Result<ExecId> ExecRows::insert(TenantId tenant, const SandboxId& sandbox, std::
   if (!inserted)
     return std::move(inserted).error().with_context("insert exec " + id.string() + " of " +
                                                     sandbox.string());
-  ATOLL_TRY_VOID(transaction.commit());
   return id;
 }
 
@@ -124,12 +131,13 @@ Result<void> ExecRows::finish(const ExecRow& row) {
       "UPDATE execs SET state = 'ended', verdict = ?, exit_code = ?, signal = ?, stdout_bytes = ?, "
       "stderr_bytes = ?, stdout_cut = ?, stderr_cut = ?, start_us = ?, wall_us = ?, drain_us = ?, "
       "user_us = ?, system_us = ?, peak_memory_bytes = ?, read_bytes = ?, written_bytes = ?, "
-      "peak_memory_scope = ?, limits_hit = ?, failure = ? "
+      "peak_memory_scope = ?, limits_hit = ?, failure = ?, pid = coalesce(nullif(?, 0), pid) "
       "WHERE tenant_id = ? AND sandbox_id = ? AND exec = ? AND state = 'running'",
       row.verdict, row.exit_code, row.signal, row.stdout_bytes, row.stderr_bytes, row.stdout_cut,
       row.stderr_cut, row.start_us, row.wall_us, row.drain_us, row.user_us, row.system_us,
       row.peak_memory_bytes, row.read_bytes, row.written_bytes, row.peak_memory_scope,
-      row.limits_hit, row.failure, row.tenant.number(), row.sandbox.view(), row.id.number());
+      row.limits_hit, row.failure, row.pid, row.tenant.number(), row.sandbox.view(),
+      row.id.number());
   if (!changed)
     return std::move(changed).error().with_context("finish exec " + row.id.string() + " of " +
                                                    row.sandbox.string());

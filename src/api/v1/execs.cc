@@ -116,10 +116,26 @@ Error no_such_exec() {
   return Error(Code::kNotFound, "there is no such exec").with_reason("exec_not_found");
 }
 
+// The exec that an earlier life of atolld started for this call and did not answer with.
+http::Task<Reply> answer_about(ExecId id, std::shared_ptr<Sandbox> sandbox,
+                               const ExecCall& parsed) {
+  auto exec = sandbox->execs().find_live(id);
+  auto deadline = std::chrono::steady_clock::now() +
+                  std::chrono::milliseconds(parsed.request.timeout_ms) + kWaitGrace;
+  bool ended = !exec;
+  if (exec && parsed.wait) ended = co_await exec->wait_ended(deadline);
+  ATOLL_CO_TRY(std::optional<store::ExecRow> row, co_await sandbox->execs().find(id));
+  if (!row) co_return no_such_exec();
+  ATOLL_CO_TRY(json::object object, exec_json(*row, *sandbox));
+  co_return std::optional(json_reply(parsed.wait && ended ? 200 : 202, object));
+}
+
 http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
   auto received = std::chrono::steady_clock::now();
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(ExecCall parsed, parse_exec(call, *sandbox));
+  if (call.made.exec) co_return co_await answer_about(*call.made.exec, sandbox, parsed);
+  parsed.request.idempotency_key = call.idempotency_key;
   auto deadline = received + std::chrono::milliseconds(parsed.request.timeout_ms) + kWaitGrace;
   ATOLL_CO_TRY(std::shared_ptr<Exec> exec,
                co_await sandbox->start_exec(std::move(parsed.request), parsed.description));
@@ -231,7 +247,10 @@ void add_exec_routes(Router& router, Sandboxes& sandboxes) {
     return [&sandboxes, action](Call& call) { return action(call, sandboxes); };
   };
   const std::string base = "/v1/sandboxes/{id}/execs";
-  router.add({Method::kPost, base, bind(start)});
+  router.add({.method = Method::kPost,
+              .pattern = base,
+              .action = bind(start),
+              .effect = Route::Effect::kCreates});
   router.add({Method::kGet, base, bind(list)});
   router.add({Method::kGet, base + "/{exec}", bind(show)});
   router.add({Method::kGet, base + "/{exec}/output", bind(output)});
