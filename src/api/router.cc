@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/failure.h"
+#include "api/idempotent_call.h"
 #include "base/ids.h"
 #include "base/log.h"
 
@@ -69,8 +70,9 @@ Error refusal(Code code, std::string message, std::string_view reason) {
 
 }  // namespace
 
-Router::Router(sandbox::Keys& keys, std::set<std::string, std::less<>> host_names)
-    : keys_(keys), host_names_(std::move(host_names)) {}
+Router::Router(sandbox::Keys& keys, sandbox::Idempotency& idempotency,
+               std::set<std::string, std::less<>> host_names)
+    : keys_(keys), idempotency_(idempotency), host_names_(std::move(host_names)) {}
 
 void Router::add(Route route) { routes_.push_back(std::move(route)); }
 
@@ -174,7 +176,10 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
     co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
   ATOLL_CO_TRY(std::string body, co_await read_body(exchange, *found.route));
   Call call{exchange, tenant, std::move(found.parameters), std::move(body), request_id};
-  ATOLL_CO_TRY(std::optional<http::Response> response, co_await found.route->action(call));
+  bool once = found.route->effect == Route::Effect::kCreates && has_idempotency_key(request);
+  const RouteAction& action = found.route->action;
+  http::Task<Reply> task = once ? run_once(idempotency_, call, action) : action(call);
+  ATOLL_CO_TRY(std::optional<http::Response> response, co_await std::move(task));
   if (!response) {
     answered = true;
     co_return http::Response();

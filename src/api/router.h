@@ -1,6 +1,6 @@
 // Router: what every request has in common. Host and Origin are checked, the key is turned into a
-// tenant, the route is found, the body is read within its limit, errors become answers of one
-// shape. A handler is parse, one call, reply.
+// tenant, the route is found, the body is read within its limit, a creating call with a key happens
+// once, errors become answers of one shape. A handler is parse, one call, reply.
 #pragma once
 
 #include <functional>
@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "http/exchange.h"
 #include "http/server.h"
+#include "sandbox/idempotency.h"
 #include "sandbox/keys.h"
 
 namespace atl::api {
@@ -24,6 +25,10 @@ struct Call {
   std::vector<std::string> parameters;  // the {…} of the route, decoded
   std::string body;
   std::string request_id;
+  // Of a creating route: what is made must be stored with the key, and what was made already is
+  // answered about instead of being made again.
+  std::optional<sandbox::IdempotencyKey> idempotency_key = {};
+  sandbox::Made made = {};
 };
 
 // Gives the answer, or nothing if it has answered on the exchange itself (a stream).
@@ -37,12 +42,15 @@ struct Route {
   enum class Access : unsigned char { kKey, kPublic } access = Access::kKey;
   // kStream: any type and length; the action reads it from the exchange.
   enum class Body : unsigned char { kJson, kStream } body = Body::kJson;
+  // kCreates: takes an Idempotency-Key.
+  enum class Effect : unsigned char { kOther, kCreates } effect = Effect::kOther;
 };
 
 class Router {
  public:
   // `host_names`: names, besides loopback ones, under which the server may be addressed.
-  Router(sandbox::Keys& keys, std::set<std::string, std::less<>> host_names);
+  Router(sandbox::Keys& keys, sandbox::Idempotency& idempotency,
+         std::set<std::string, std::less<>> host_names);
 
   void add(Route route);
   // Until then, routes that need a key answer 503.
@@ -69,6 +77,7 @@ class Router {
   Match match(const http::Request& request) const;
 
   sandbox::Keys& keys_;
+  sandbox::Idempotency& idempotency_;
   std::set<std::string, std::less<>> host_names_;
   std::vector<Route> routes_;
   bool ready_ = false;

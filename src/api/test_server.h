@@ -79,7 +79,8 @@ class TestServer {
 
   sandbox::TestBed bed;
   std::string key;
-  Router router{bed.keys(), {}};
+  sandbox::Idempotency idempotency{bed.context().get_executor(), bed.ledger(), bed.clock};
+  Router router{bed.keys(), idempotency, {}};
   unsigned short port = 0;
 
  private:

@@ -54,7 +54,8 @@ Task<void> pause_for(std::chrono::milliseconds time) {
 }
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
-Task<void> take_up(sandbox::Sandboxes& sandboxes, api::Router& router) {
+Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::Idempotency& idempotency,
+                   api::Router& router) {
   while (true) {
     auto adopted = co_await sandboxes.adopt();
     if (adopted) break;
@@ -66,6 +67,7 @@ Task<void> take_up(sandbox::Sandboxes& sandboxes, api::Router& router) {
   while (true) {
     co_await sandboxes.wait_due();
     co_await sandboxes.sweep();
+    co_await idempotency.sweep();
   }
 }
 
@@ -115,7 +117,8 @@ Result<void> run_daemon(const Options& options) {
   sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs};
   sandbox::Sandboxes sandboxes(services, admission, templates);
 
-  api::Router router(keys, options.host_names);
+  sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
+  api::Router router(keys, idempotency, options.host_names);
   api::add_health_routes(router);
   api::v1::add_sandbox_routes(router, sandboxes);
   api::v1::add_exec_routes(router, sandboxes);
@@ -129,7 +132,7 @@ Result<void> run_daemon(const Options& options) {
   // detached: these three are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
   asio::co_spawn(context, stop_on_signal(*server), asio::detached);
-  asio::co_spawn(context, take_up(sandboxes, router), asio::detached);
+  asio::co_spawn(context, take_up(sandboxes, idempotency, router), asio::detached);
   context.run();
   ledger.finish();
   log_info("stopped");

@@ -34,6 +34,7 @@ struct ExecRequest {
   agent::OnOutputLimit on_output_limit = agent::OnOutputLimit::kCut;
   uint32_t cpu_time_ms = 0;  // 0: not limited
   uint32_t open_files = 0;   // 0: the sandbox's
+  std::optional<store::IdempotencyKey> idempotency_key = {};
 };
 
 // How far the agent has taken its input. Only one caller may add to it at a time.

@@ -29,10 +29,13 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   store::ExecRow row{.sandbox = sandbox_, .tenant = tenant_, .id = *id};
   row.request = std::move(description);
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
+  auto key = request.idempotency_key;
   auto exec = begin(row, std::move(request));
   // While the agent starts it. A crash before this is done leaves an exec that no row knows, which
   // the next welcome ends.
-  auto insert = [row](store::Catalog& catalog) { return catalog.execs().insert(row); };
+  auto insert = [row, key](store::Catalog& catalog) {
+    return key ? catalog.idempotency().insert_exec(*key, row) : catalog.execs().insert(row);
+  };
   auto stored = co_await services_.ledger.run(insert);
   if (stored) co_return exec;
   if (!exec->ended())

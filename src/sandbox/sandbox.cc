@@ -180,6 +180,20 @@ Task<Result<std::shared_ptr<Exec>>> Sandbox::start_exec(ExecRequest request,
   co_return exec;
 }
 
+Result<void> Sandbox::apply(const store::SandboxRow& row) {
+  store::SandboxRow after = row;
+  // These are its own and may have changed since `row` was copied.
+  after.state = row_.state;
+  after.failure = row_.failure;
+  after.next_exec = row_.next_exec;
+  Limits limits = limits_of(after);
+  ATOLL_TRY_VOID(reservation_.resize(limits));
+  lifetime_.change(row_, after);
+  limits_ = limits;
+  row_ = std::move(after);
+  return {};
+}
+
 void Sandbox::set_isolate_removed() {
   isolate_removed_ = true;
   reservation_.release();

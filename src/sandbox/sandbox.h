@@ -36,7 +36,6 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
           Event& due);
 
   SandboxId id() const { return row_.id; }
-  store::TenantId tenant() const { return row_.tenant; }
   const store::SandboxRow& row() const { return row_; }
   const Limits& limits() const { return limits_; }
   State state() const { return state_; }
@@ -52,6 +51,10 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Task<Result<std::shared_ptr<Exec>>> start_exec(ExecRequest request, std::string description);
   ExecTable& execs() { return execs_; }
   Channels& channels() { return channels_; }
+
+  // Takes limits, ttls and metadata from `row`; what was promised to it grows or shrinks with them.
+  // kExhausted: the host cannot promise that much, and nothing was changed.
+  Result<void> apply(const store::SandboxRow& row);
 
   // Ends the talk and every exec, for good. The isolate is removed by the caller.
   Task<void> begin_deletion();

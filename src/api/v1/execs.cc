@@ -148,12 +148,25 @@ http::Task<void> wait_ended(Call& call, Exec& exec, SteadyTime deadline) {
   static_cast<void>(co_await exec.wait_ended(deadline));
 }
 
+// The exec that an earlier life of atolld started for this call and did not answer with, or a new
+// one.
+http::Task<Result<std::shared_ptr<Exec>>> start_once(Call& call, std::shared_ptr<Sandbox> sandbox,
+                                                     ExecCall& parsed) {
+  if (call.made.exec) {
+    ATOLL_CO_TRY(std::shared_ptr<Exec> known, co_await sandbox->execs().open(*call.made.exec));
+    if (!known) co_return no_such_exec();
+    co_return known;
+  }
+  parsed.request.idempotency_key = call.idempotency_key;
+  auto started = co_await sandbox->start_exec(std::move(parsed.request), parsed.description);
+  co_return started;
+}
+
 // Whoever starts an exec and goes away leaves it running.
 http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(ExecCall parsed, parse_exec(call, *sandbox));
-  ATOLL_CO_TRY(std::shared_ptr<Exec> exec,
-               co_await sandbox->start_exec(std::move(parsed.request), parsed.description));
+  ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await start_once(call, sandbox, parsed));
   if (wants_events(call.exchange.request())) {
     OutputPosition begin;
     co_return co_await follow_exec(call, exec, begin, FirstEvent::kStart);
@@ -217,7 +230,10 @@ void add_exec_routes(Router& router, Sandboxes& sandboxes) {
     return [&sandboxes, action](Call& call) { return action(call, sandboxes); };
   };
   const std::string base = "/v1/sandboxes/{id}/execs";
-  router.add({Method::kPost, base, bind(start)});
+  router.add({.method = Method::kPost,
+              .pattern = base,
+              .action = bind(start),
+              .effect = Route::Effect::kCreates});
   router.add({Method::kGet, base, bind(list)});
   router.add({Method::kGet, base + "/{exec}", bind(show)});
   add_exec_output_route(router, sandboxes);
