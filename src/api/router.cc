@@ -74,6 +74,13 @@ Router::Router(sandbox::Keys& keys, std::set<std::string, std::less<>> host_name
 
 void Router::add(Route route) { routes_.push_back(std::move(route)); }
 
+std::string Router::listing() const {
+  std::string lines;
+  for (const Route& route : routes_)
+    lines += std::string(method_name(route.method)) + " " + route.pattern + "\n";
+  return lines;
+}
+
 http::Response Router::refuse(int status, std::string_view reason) {
   std::string request_id = random_text(kRequestIdLength);
   std::string_view code = status == 500   ? "internal"

@@ -46,6 +46,8 @@ class Router {
   // Until then, routes that need a key answer 503.
   void set_ready() { ready_ = true; }
   bool ready() const { return ready_; }
+  // Every route as "GET /v1/sandboxes/{id}", one a line.
+  std::string listing() const;
   http::Task<void> serve(http::Exchange& exchange);
 
   // How the HTTP server answers what never reached serve().

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "api/health.h"
+#include "api/openapi.h"
 #include "api/v1/execs.h"
 #include "api/v1/keys.h"
 #include "api/v1/receipt.h"
@@ -25,6 +26,7 @@ class TestServer {
   explicit TestServer(http::Limits limits = {}) {
     key = bed.draw_key();
     add_health_routes(router);
+    add_openapi_route(router);
     v1::add_sandbox_routes(router, bed.sandboxes());
     v1::add_exec_routes(router, bed.sandboxes());
     v1::add_receipt_route(router, bed.sandboxes());
