@@ -55,6 +55,8 @@ constexpr Advice kAdvice[] = {
     {"agent_unavailable", 503, "try again"},
     {"isolate_failed", 503, "try again; `atoll status` and the log of atoll-warden say more"},
     {"not_ready", 503, "try again in a moment; atolld is taking up its sandboxes"},
+    {"malformed_request", 400, "send well-formed HTTP/1.1"},
+    {"request_timeout", 408, "send the whole request without long pauses"},
     {"body_too_large", 413, "send a smaller body"},
     {"unauthenticated", 401,
      "send `Authorization: Bearer <key>`; `atoll key show-local` prints it"},

@@ -43,12 +43,12 @@ std::optional<std::vector<std::string>> fit(std::string_view pattern, std::strin
   return parameters;
 }
 
+// Only a number is a port: "localhost:1.attacker.example" is no name of ours.
 std::string_view without_port(std::string_view host) {
-  if (host.starts_with('[')) {
-    size_t end = host.find(']');
-    return end == host.npos ? host : host.substr(0, end + 1);
-  }
-  return host.substr(0, host.find(':'));
+  size_t colon = host.rfind(':');
+  if (colon == host.npos || host.ends_with(']')) return host;
+  bool number = host.find_first_not_of("0123456789", colon + 1) == host.npos;
+  return number ? host.substr(0, colon) : host;
 }
 
 bool is_loopback_name(std::string_view name) {
@@ -65,6 +65,16 @@ bool is_json(const http::Request& request) {
 
 Error refusal(Code code, std::string message, std::string_view reason) {
   return Error(code, std::move(message)).with_reason(reason);
+}
+
+Error body_refusal(const Error& error) {
+  if (error.code() == Code::kExhausted)
+    return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
+  if (error.code() == Code::kInvalid)
+    return refusal(Code::kInvalid, error.message(), "malformed_request");
+  if (error.code() == Code::kTimeout)
+    return refusal(Code::kTimeout, "the body did not come", "request_timeout");
+  return error;
 }
 
 }  // namespace
@@ -175,9 +185,11 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
   if (!ready_ && found.route->access != Route::Access::kPublic)
     co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
   auto body = co_await exchange.read_body(kMaxBodyBytes);
-  if (!body && body.error().code() == Code::kExhausted)
-    co_return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
-  if (!body) co_return std::move(body).error();
+  if (!body && body.error().code() == Code::kCancelled) {
+    answered = true;  // the peer has gone
+    co_return http::Response();
+  }
+  if (!body) co_return body_refusal(body.error());
   if (!body->empty() && !is_json(request))
     co_return refusal(Code::kInvalid, "the body must be application/json",
                       "unsupported_media_type");
