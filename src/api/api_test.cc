@@ -148,6 +148,15 @@ TEST(Api, PagesOfOtherSitesAreRefused) {
   EXPECT_EQ(server.send_as(Method::kGet, "/v1/sandboxes", own).status, 200);
 }
 
+TEST(Api, OnlyANumberIsAPortOfOurName) {
+  TestServer server;
+  for (const char* origin : {"http://127.0.0.1:80.attacker.example", "http://localhost:x@a.example",
+                             "http://[::1]:1.example", "http://[::1].example", "null"})
+    EXPECT_EQ(server.send_as(Method::kGet, "/healthz", {{"Origin", origin}}).status, 403) << origin;
+  for (const char* origin : {"http://127.0.0.1:80", "http://localhost", "http://[::1]:4700"})
+    EXPECT_EQ(server.send_as(Method::kGet, "/healthz", {{"Origin", origin}}).status, 200) << origin;
+}
+
 TEST(Api, UnknownRouteAndWrongMethod) {
   TestServer server;
   EXPECT_EQ(text_of(error_of(server.send(Method::kGet, "/v2/sandboxes")), "code"), "not_found");

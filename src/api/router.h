@@ -39,7 +39,7 @@ struct Route {
   http::Method method;
   std::string pattern;  // "/v1/sandboxes/{id}"
   RouteAction action;
-  enum class Access : unsigned char { kKey, kPublic } access = Access::kKey;
+  enum class Access : unsigned char { kKey, kOperator, kPublic } access = Access::kKey;
   // kStream: any type and length; the action reads it from the exchange.
   enum class Body : unsigned char { kJson, kStream } body = Body::kJson;
   // kCreates: takes an Idempotency-Key.
@@ -56,6 +56,8 @@ class Router {
   // Until then, routes that need a key answer 503.
   void set_ready() { ready_ = true; }
   bool ready() const { return ready_; }
+  // Every route as "GET /v1/sandboxes/{id}", one a line.
+  std::string listing() const;
   http::Task<void> serve(http::Exchange& exchange);
 
   // How the HTTP server answers what never reached serve().
@@ -73,7 +75,8 @@ class Router {
   static http::Task<Result<std::string>> read_body(http::Exchange& exchange, const Route& route);
   Result<void> check_origin(const http::Request& request) const;
   bool is_known_host(std::string_view host) const;
-  http::Task<Result<store::TenantId>> authenticate(const http::Request& request);
+  http::Task<Result<sandbox::Identity>> authenticate(const http::Request& request);
+  http::Task<Result<store::TenantId>> admit(const http::Request& request, const Match& found);
   Match match(const http::Request& request) const;
 
   sandbox::Keys& keys_;

@@ -13,7 +13,9 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "api/health.h"
+#include "api/openapi.h"
 #include "api/v1/execs.h"
+#include "api/v1/keys.h"
 #include "api/v1/receipt.h"
 #include "api/v1/sandboxes.h"
 #include "base/clock.h"
@@ -85,6 +87,11 @@ Task<void> serve(http::Server& server, asio::io_context& context) {
   context.stop();
 }
 
+// For tests/wire, which compares the routes that are served with the contract.
+Result<void> publish_routes(const Options& options, const api::Router& router) {
+  return replace_file(options.run_directory + "/daemon/routes", router.listing(), 0644);
+}
+
 Result<void> publish_address(const Options& options, unsigned short port) {
   std::string host = options.listen_address.find(':') == std::string::npos
                          ? options.listen_address
@@ -120,9 +127,12 @@ Result<void> run_daemon(const Options& options) {
   sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
   api::Router router(keys, idempotency, options.host_names);
   api::add_health_routes(router);
+  api::add_openapi_route(router);
   api::v1::add_sandbox_routes(router, sandboxes);
   api::v1::add_exec_routes(router, sandboxes);
   api::v1::add_receipt_route(router, sandboxes);
+  api::v1::add_key_routes(router, keys);
+  ATOLL_TRY_VOID(publish_routes(options, router));
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,
