@@ -41,6 +41,11 @@ FileAnswer read_answer(const TestChannel& channel) {
   }
 }
 
+void TestChannels::grant(uint32_t number, uint64_t total_bytes) {
+  channels_[number].may_receive = total_bytes;
+  daemon_.send_raw(encode_channel_credit(number, total_bytes));
+}
+
 TestChannels::TestChannels(TestDaemon& daemon) : daemon_(daemon) {
   daemon.on_channel = [this](const Frame& frame) { take(frame); };
 }
@@ -108,11 +113,12 @@ void TestChannels::take(const Frame& frame) {
   if (frame.type == FrameType::kChannelData) {
     ATOLL_CHECK(!channel.ended);
     channel.bytes.append(decode_channel_data(frame.payload).value());
-    if (channel.credit == TestChannel::Credit::kAtOnce)
-      daemon_.send_raw(
-          encode_channel_credit(frame.number, channel.bytes.size() + kChannelWindowBytes));
-    else
-      ATOLL_CHECK(channel.bytes.size() <= kChannelWindowBytes);
+    ATOLL_CHECK(channel.bytes.size() <= channel.may_receive);
+    if (channel.credit == TestChannel::Credit::kAtOnce) {
+      channel.may_receive =
+          std::max(channel.may_receive, channel.bytes.size() + kChannelWindowBytes);
+      daemon_.send_raw(encode_channel_credit(frame.number, channel.may_receive));
+    }
   }
   if (frame.type == FrameType::kChannelCredit)
     channel.may_send = decode_channel_credit(frame.payload).value();
@@ -183,6 +189,7 @@ Record FileTest::run(const std::string& script, const std::string& user) {
   start.user = user;
   uint32_t exec = next_exec_++;
   daemon_.start(exec, start);
+  EXPECT_TRUE(daemon_.run_until([&] { return daemon_.record(exec).ended(); }, 60000));
   return daemon_.finish(exec);
 }
 

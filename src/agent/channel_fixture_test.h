@@ -18,6 +18,7 @@ namespace atl::agent {
 struct TestChannel {
   enum class Credit : uint8_t { kAtOnce, kNone } credit = Credit::kAtOnce;
   std::string bytes;
+  uint64_t may_receive = kChannelWindowBytes;
   uint64_t may_send = kChannelWindowBytes;
   uint64_t sent = 0;
   bool ended = false;
@@ -50,6 +51,7 @@ class TestChannels {
   void send(uint32_t channel, std::string_view bytes);
   void end(uint32_t channel);
   void give_up(uint32_t channel);
+  void grant(uint32_t channel, uint64_t total_bytes);
   TestChannel& at(uint32_t channel) { return channels_[channel]; }
   bool wait_closed(uint32_t channel, int timeout_ms = 30000);
 

@@ -24,7 +24,7 @@ TEST_P(Channels, NoMoreIsSentThanTheCreditAllows) {
   EXPECT_EQ(run("echo here").out, "here\n");
   EXPECT_EQ(channels_.at(slow).bytes.size(), kChannelWindowBytes);
   channels_.at(slow).credit = TestChannel::Credit::kAtOnce;
-  daemon_.send_raw(encode_channel_credit(slow, 4 << 20));
+  channels_.grant(slow, 4 << 20);
   ASSERT_TRUE(channels_.wait_closed(slow));
   EXPECT_EQ(read_answer(channels_.at(slow)).bytes.size(), size_t{2 << 20});
 }
