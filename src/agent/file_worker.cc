@@ -1,6 +1,7 @@
 #include "agent/file_worker.h"
 
 #include <linux/close_range.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -68,6 +69,9 @@ FileFailure failure_of(const Error& error) {
 void run_file_worker(int socket, const FileRequest& request) {
   // It holds a copy of the agent's memory, which no program may look into.
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) _exit(127);
+  // It lives for one operation: the agent's thrift would cost it a mapping for each buffer.
+  mallopt(M_MMAP_THRESHOLD, 4 * 1024 * 1024);
+  mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
   close_range(STDERR_FILENO + 1, ~0u, 0);
   FileWire wire(socket);
   auto done = perform(request, wire);
