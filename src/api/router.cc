@@ -104,14 +104,25 @@ Result<void> Router::check_origin(const http::Request& request) const {
   return {};
 }
 
-http::Task<Result<store::TenantId>> Router::authenticate(const http::Request& request) {
+http::Task<Result<sandbox::Identity>> Router::authenticate(const http::Request& request) {
   Error refused = refusal(Code::kDenied, "the key is missing or wrong", "unauthenticated");
   auto value = request.headers.find("Authorization");
   if (!value || request.headers.count("Authorization") != 1 || !value->starts_with(kBearer))
     co_return refused;
-  ATOLL_CO_TRY(auto tenant, co_await keys_.tenant_of(value->substr(kBearer.size())));
-  if (!tenant) co_return refused;
-  co_return *tenant;
+  ATOLL_CO_TRY(auto identity, co_await keys_.identify(value->substr(kBearer.size())));
+  if (!identity) co_return refused;
+  co_return *identity;
+}
+
+// Without a key nobody learns which routes exist.
+http::Task<Result<store::TenantId>> Router::admit(const http::Request& request,
+                                                  const Match& found) {
+  if (found.route && found.route->access == Route::Access::kPublic) co_return store::kLocalTenant;
+  ATOLL_CO_TRY(sandbox::Identity identity, co_await authenticate(request));
+  if (found.route && found.route->access == Route::Access::kOperator &&
+      identity.role != sandbox::Identity::Role::kOperator)
+    co_return refusal(Code::kDenied, "only the operator of this host may do that", "operator_only");
+  co_return identity.tenant;
 }
 
 Router::Match Router::match(const http::Request& request) const {
@@ -145,11 +156,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
   const http::Request& request = exchange.request();
   ATOLL_CO_TRY_VOID(check_origin(request));
   Match found = match(request);
-  // Without a key nobody learns which routes exist.
-  store::TenantId tenant = store::kLocalTenant;
-  if (!found.route || found.route->access == Route::Access::kKey) {
-    ATOLL_CO_TRY(tenant, co_await authenticate(request));
-  }
+  ATOLL_CO_TRY(store::TenantId tenant, co_await admit(request, found));
   if (!found.route && found.allowed.empty())
     co_return refusal(Code::kNotFound, "there is no such route", "not_found");
   if (!found.route) {
@@ -158,7 +165,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
     response.headers.add("Allow", found.allowed);
     co_return response;
   }
-  if (!ready_ && found.route->access == Route::Access::kKey)
+  if (!ready_ && found.route->access != Route::Access::kPublic)
     co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
   auto body = co_await exchange.read_body(kMaxBodyBytes);
   if (!body && body.error().code() == Code::kExhausted)

@@ -34,7 +34,7 @@ struct Route {
   http::Method method;
   std::string pattern;  // "/v1/sandboxes/{id}"
   RouteAction action;
-  enum class Access : unsigned char { kKey, kPublic } access = Access::kKey;
+  enum class Access : unsigned char { kKey, kOperator, kPublic } access = Access::kKey;
 };
 
 class Router {
@@ -62,7 +62,8 @@ class Router {
                                             bool& answered);
   Result<void> check_origin(const http::Request& request) const;
   bool is_known_host(std::string_view host) const;
-  http::Task<Result<store::TenantId>> authenticate(const http::Request& request);
+  http::Task<Result<sandbox::Identity>> authenticate(const http::Request& request);
+  http::Task<Result<store::TenantId>> admit(const http::Request& request, const Match& found);
   Match match(const http::Request& request) const;
 
   sandbox::Keys& keys_;

@@ -11,6 +11,7 @@
 
 #include "api/health.h"
 #include "api/v1/execs.h"
+#include "api/v1/keys.h"
 #include "api/v1/receipt.h"
 #include "api/v1/sandboxes.h"
 #include "http/client.h"
@@ -27,6 +28,7 @@ class TestServer {
     v1::add_sandbox_routes(router, bed.sandboxes());
     v1::add_exec_routes(router, bed.sandboxes());
     v1::add_receipt_route(router, bed.sandboxes());
+    v1::add_key_routes(router, bed.keys());
     router.set_ready();
     auto serve = [this](http::Exchange& exchange) { return router.serve(exchange); };
     auto listening = http::Server::listen(bed.context(), "127.0.0.1", 0,

@@ -199,6 +199,27 @@ Result<void> Api::remove_sandbox(const std::string& id) {
   return {};
 }
 
+Result<json::object> Api::create_key(const std::string& tenant, const std::string& name) {
+  json::object body;
+  if (!tenant.empty()) body["tenant"] = tenant;
+  if (!name.empty()) body["name"] = name;
+  return call({http::Method::kPost, "/v1/keys", std::move(body), kCallTime});
+}
+
+Result<json::array> Api::list_keys() {
+  ATOLL_TRY(json::object answer, call({http::Method::kGet, "/v1/keys", {}, kCallTime}));
+  json::value* keys = answer.if_contains("keys");
+  if (keys == nullptr || !keys->is_array())
+    return Error(Code::kCorrupt, "the server's answer has no list of keys");
+  return std::move(keys->as_array());
+}
+
+Result<void> Api::revoke_key(const std::string& id) {
+  auto response = send({http::Method::kDelete, "/v1/keys/" + percent_encode(id), {}, kCallTime});
+  if (!response) return std::move(response).error();
+  return {};
+}
+
 Result<json::object> Api::run_exec(const ExecRequest& request) {
   ATOLL_TRY(std::string target, sandbox_target(request.sandbox));
   json::array command;

@@ -30,6 +30,11 @@ class Api {
   Result<boost::json::array> list_sandboxes();
   Result<void> remove_sandbox(const std::string& id);
 
+  // An empty tenant is this host's own.
+  Result<boost::json::object> create_key(const std::string& tenant, const std::string& name);
+  Result<boost::json::array> list_keys();
+  Result<void> revoke_key(const std::string& id);
+
   struct ExecRequest {
     std::string sandbox;
     std::vector<std::string> command;

@@ -37,6 +37,8 @@ struct Raw {
   std::vector<std::string> ids;
   std::vector<std::string> command;
   std::string public_key;
+  std::string tenant;
+  std::string key_name;
   bool list = false;
   std::vector<std::string> only;
 };
@@ -70,6 +72,15 @@ void add_host_commands(CLI::App& app, Raw& raw) {
   add_command(app, "doctor", "Say what this host offers and what to change; best as root");
   CLI::App* key = add_command(app, "key", "API keys")->require_subcommand(1);
   add_command(*key, "show-local", "Print the key of this host (root)");
+  CLI::App* create = add_command(*key, "create", "Make a key and print it, this once");
+  create->add_option("--tenant", raw.tenant, "Whose key; made if new (default: local)")
+      ->type_name("NAME");
+  create->add_option("--name", raw.key_name, "What to call the key")->type_name("TEXT");
+  add_command(*key, "ls", "List the keys in force");
+  CLI::App* revoke = add_command(*key, "revoke", "End a key");
+  revoke->add_option("id", raw.id, "The id that `atoll key ls` shows")
+      ->required()
+      ->type_name("KEY");
   CLI::App* templates = add_command(app, "template", "Templates")->require_subcommand(1);
   CLI::App* add = add_command(*templates, "add", "Install a built template (root)");
   add->add_option("directory", raw.directory, "What tools/build-template made")
@@ -243,6 +254,13 @@ Result<Command> make_exec(const Raw& raw) {
   return Command(std::move(command));
 }
 
+Command make_key(const Raw& raw, const CLI::App& chosen) {
+  if (chosen.get_name() == "create") return CreateKeyCommand{raw.tenant, raw.key_name};
+  if (chosen.get_name() == "ls") return ListKeysCommand{};
+  if (chosen.get_name() == "revoke") return RevokeKeyCommand{raw.id};
+  return ShowKeyCommand{};
+}
+
 Result<Command> make_receipt(const Raw& raw, const CLI::App& chosen) {
   if (chosen.get_name() == "show") return Command(ShowReceiptCommand{raw.id});
   return Command(VerifyReceiptCommand{raw.file, raw.public_key});
@@ -262,7 +280,7 @@ Result<Command> make_command(const CLI::App& app, const Raw& raw) {
   if (name == "down") return Command(DownCommand{});
   if (name == "status") return Command(StatusCommand{});
   if (name == "doctor") return Command(DoctorCommand{});
-  if (name == "key") return Command(ShowKeyCommand{});
+  if (name == "key") return make_key(raw, *chosen->get_subcommands().front());
   if (name == "create") return make_create(raw);
   if (name == "ls") return Command(ListCommand{});
   if (name == "show") return Command(ShowCommand{raw.id});

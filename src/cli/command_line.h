@@ -30,6 +30,14 @@ struct DownCommand {};
 struct StatusCommand {};
 struct DoctorCommand {};
 struct ShowKeyCommand {};
+struct CreateKeyCommand {
+  std::string tenant;  // empty: the tenant of this host
+  std::string name;
+};
+struct ListKeysCommand {};
+struct RevokeKeyCommand {
+  std::string id;
+};
 struct AddTemplateCommand {
   std::string directory;
 };
@@ -82,11 +90,11 @@ struct HelpCommand {
   std::string text;
 };
 
-using Command =
-    std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, DoctorCommand, ShowKeyCommand,
-                 AddTemplateCommand, ListTemplatesCommand, RunCommand, CreateCommand, ListCommand,
-                 ShowCommand, RemoveCommand, ExecCommand, ShowReceiptCommand, VerifyReceiptCommand,
-                 SelftestCommand, VersionCommand>;
+using Command = std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, DoctorCommand,
+                             ShowKeyCommand, AddTemplateCommand, ListTemplatesCommand, RunCommand,
+                             CreateCommand, ListCommand, ShowCommand, RemoveCommand, ExecCommand,
+                             ShowReceiptCommand, VerifyReceiptCommand, SelftestCommand,
+                             VersionCommand, CreateKeyCommand, ListKeysCommand, RevokeKeyCommand>;
 
 struct CommandLine {
   Places places;

@@ -7,6 +7,7 @@
 #include "cli/exec_commands.h"
 #include "cli/exit_code.h"
 #include "cli/host_commands.h"
+#include "cli/key_commands.h"
 #include "cli/receipt_commands.h"
 #include "cli/sandbox_commands.h"
 #include "cli/selftest/selftest.h"
@@ -32,6 +33,13 @@ struct Runner {
   Result<int> operator()(const StatusCommand&) const { return run_status(line); }
   Result<int> operator()(const DoctorCommand&) const { return run_doctor(line); }
   Result<int> operator()(const ShowKeyCommand&) const { return run_show_key(line); }
+  Result<int> operator()(const CreateKeyCommand& create) const {
+    return run_create_key(line, create);
+  }
+  Result<int> operator()(const ListKeysCommand&) const { return run_list_keys(line); }
+  Result<int> operator()(const RevokeKeyCommand& revoke) const {
+    return run_revoke_key(line, revoke);
+  }
   Result<int> operator()(const AddTemplateCommand& add) const {
     return run_add_template(line, add);
   }

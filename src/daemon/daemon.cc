@@ -14,6 +14,7 @@
 
 #include "api/health.h"
 #include "api/v1/execs.h"
+#include "api/v1/keys.h"
 #include "api/v1/receipt.h"
 #include "api/v1/sandboxes.h"
 #include "base/clock.h"
@@ -120,6 +121,7 @@ Result<void> run_daemon(const Options& options) {
   api::v1::add_sandbox_routes(router, sandboxes);
   api::v1::add_exec_routes(router, sandboxes);
   api::v1::add_receipt_route(router, sandboxes);
+  api::v1::add_key_routes(router, keys);
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,
