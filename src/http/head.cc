@@ -98,7 +98,9 @@ Result<std::string> format_request_head(const RequestHead& head, const Headers& 
   append_field(out, "Host", head.host);
   ATOLL_TRY_VOID(append_fields(out, headers));
   bool may_have_body = head.method != Method::kGet && head.method != Method::kHead;
-  if (may_have_body || head.body_bytes > 0) {
+  if (head.framing == Framing::kChunked) {
+    append_field(out, "Transfer-Encoding", "chunked");
+  } else if (may_have_body || head.body_bytes > 0) {
     append_field(out, "Content-Length", std::to_string(head.body_bytes));
   }
   out.append("\r\n");

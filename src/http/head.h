@@ -36,6 +36,7 @@ struct RequestHead {
   std::string_view target;
   std::string_view host;
   uint64_t body_bytes = 0;
+  Framing framing = Framing::kLength;  // or kChunked
 };
 
 Result<std::string> format_request_head(const RequestHead& head, const Headers& headers);
