@@ -31,8 +31,6 @@ class Agent {
   // False: the frame breaks the protocol.
   bool obey(const Frame& frame);
   bool welcome(std::string_view payload);
-  bool acknowledge(const Frame& frame);
-  bool signal(const Frame& frame);
   bool acknowledge_exit(uint32_t number);
   void report();
   void children_ended();

@@ -23,21 +23,23 @@ class Spawner {
   Spawner() = default;
   explicit Spawner(Fd socket) : socket_(std::move(socket)) {}
 
-  // The program's number. `start_payload` is an encoded Start; An error names the operation
-  // alone. After one of the socket ("spawner") the spawner is given up
-  // for good.
-  Result<pid_t> start(std::string_view start_payload, const StartFds& fds);
+  // The program's number. `start_payload` is an encoded Start. An error names the operation alone.
+  // After one of the socket ("spawner") the spawner is given up for good.
+  Result<pid_t> start(std::string_view start_payload, const StartFds& fds, Becomes becomes);
 
   bool alive() const { return socket_.valid(); }
   int fd() const { return socket_.get(); }
   void give_up() { socket_.reset(); }
 
  private:
-  Result<pid_t> exchange(const int (&fds)[6]);
+  Result<pid_t> exchange(Becomes becomes, const int (&fds)[6]);
   Fd socket_;
 };
 
-// The spawner's side: what every start needs and no request brings.
+// The spawner's side. Waits until the warden has put it into its groups; closes the gate.
+Result<void> pass_gate(int gate);
+
+// What every start needs and no request brings.
 struct SpawnBasis {
   Fd file_rules;
   rlimit open_files;

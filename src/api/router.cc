@@ -141,6 +141,18 @@ Router::Match Router::match(const http::Request& request) const {
   return match;
 }
 
+http::Task<Result<std::string>> Router::read_body(http::Exchange& exchange, const Route& route) {
+  if (route.body == Route::Body::kStream) co_return std::string();
+  auto body = co_await exchange.read_body(kMaxBodyBytes);
+  if (!body && body.error().code() == Code::kExhausted)
+    co_return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
+  if (!body) co_return std::move(body).error();
+  if (!body->empty() && !is_json(exchange.request()))
+    co_return refusal(Code::kInvalid, "the body must be application/json",
+                      "unsupported_media_type");
+  co_return body;
+}
+
 http::Task<void> Router::serve(http::Exchange& exchange) {
   std::string request_id = random_text(kRequestIdLength);
   bool answered = false;
@@ -167,14 +179,8 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
   }
   if (!ready_ && found.route->access != Route::Access::kPublic)
     co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
-  auto body = co_await exchange.read_body(kMaxBodyBytes);
-  if (!body && body.error().code() == Code::kExhausted)
-    co_return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
-  if (!body) co_return std::move(body).error();
-  if (!body->empty() && !is_json(request))
-    co_return refusal(Code::kInvalid, "the body must be application/json",
-                      "unsupported_media_type");
-  Call call{exchange, tenant, std::move(found.parameters), std::move(*body), request_id};
+  ATOLL_CO_TRY(std::string body, co_await read_body(exchange, *found.route));
+  Call call{exchange, tenant, std::move(found.parameters), std::move(body), request_id};
   ATOLL_CO_TRY(std::optional<http::Response> response, co_await found.route->action(call));
   if (!response) {
     answered = true;

@@ -35,6 +35,8 @@ struct Route {
   std::string pattern;  // "/v1/sandboxes/{id}"
   RouteAction action;
   enum class Access : unsigned char { kKey, kOperator, kPublic } access = Access::kKey;
+  // kStream: any type and length; the action reads it from the exchange.
+  enum class Body : unsigned char { kJson, kStream } body = Body::kJson;
 };
 
 class Router {
@@ -60,6 +62,7 @@ class Router {
 
   http::Task<Result<http::Response>> answer(http::Exchange& exchange, std::string& request_id,
                                             bool& answered);
+  static http::Task<Result<std::string>> read_body(http::Exchange& exchange, const Route& route);
   Result<void> check_origin(const http::Request& request) const;
   bool is_known_host(std::string_view host) const;
   http::Task<Result<sandbox::Identity>> authenticate(const http::Request& request);

@@ -15,6 +15,7 @@
 #include "http/head.h"
 #include "http/parser.h"
 #include "http/server.h"
+#include "http/tunnel.h"
 #include "http/wire.h"
 
 namespace atl::http {
@@ -50,7 +51,13 @@ class Connection {
   Task<Result<void>> start_stream(Method request_method, int status, Headers headers);
   Task<Result<void>> write(std::string_view bytes);
   Task<Result<void>> finish();
+  // The text must be static.
+  void set_comment(std::string_view text);
   Task<Result<std::unique_ptr<WebSocket>>> upgrade(const Request& request);
+  Task<Result<std::unique_ptr<Tunnel>>> switch_protocols(Headers headers);
+  void watch_peer();
+  void unwatch_peer() { wire_.unwatch(); }
+  bool is_broken() const { return broken_.has_value() || wire_.interrupted(); }
 
  private:
   // The answer to the request under way.
@@ -67,6 +74,7 @@ class Connection {
   Task<std::optional<size_t>> read_header();
   Task<void> call_handler(Exchange& exchange);
   Task<bool> settle();
+  void write_comment(SteadyTime now, std::string_view text);
   Task<bool> drain_body();
   Task<void> refuse(Refused refused);
   Task<Result<size_t>> receive_body();
@@ -86,6 +94,7 @@ class Connection {
   std::optional<Error> broken_;
   std::optional<RequestParser> parser_;
   Answer answer_;
+  SteadyTime next_comment_ = kNever;
   boost::asio::cancellation_signal cancellation_;
 };
 

@@ -29,6 +29,7 @@ struct Limits {
   std::chrono::milliseconds idle_time{75'000};   // between two requests
   std::chrono::milliseconds body_time{30'000};   // without progress while reading a body
   std::chrono::milliseconds write_time{60'000};  // without progress while writing
+  std::chrono::milliseconds comment_time{15'000};  // of silence in a stream of events
   std::chrono::milliseconds drain{5'000};
   size_t web_socket_message_bytes = 1024 * 1024;
 };

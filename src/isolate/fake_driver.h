@@ -4,7 +4,9 @@
 // bytes of a known pattern), `hang words…` (prints them and runs until signalled or its agent
 // dies), `end CAUSE exit|signal N [LIMIT…]` (prints `partial` on both streams, then ends in that
 // way having touched those limits; `sandbox_peak` among them gives its peak of memory that scope),
-// `limits` (prints those of its start frame); anything else ends with 127.
+// `limits` (prints those of its start frame), `cat` (copies its input, and the size that its
+// terminal gets, to stdout until its input ends), `stubborn` (never reads); anything else ends with
+// 127.
 #pragma once
 
 #include <map>

@@ -39,7 +39,7 @@ Sandbox::Sandbox(Services& services, store::SandboxRow row, Limits limits, Reser
       row_(std::move(row)),
       limits_(limits),
       reservation_(std::move(reservation)),
-      execs_(services, row_.id, row_.tenant),
+      execs_(services, row_.id, row_.tenant, [this] { break_talk(); }),
       lifetime_(row_, services.clock, execs_),
       changed_(services.executor),
       due_(due) {
@@ -77,6 +77,7 @@ Task<void> Sandbox::talk(std::shared_ptr<Sandbox> self) {
     ATOLL_CHECK(!ended.ok());
     silent = self->greeted_ ? 0 : silent + 1;
     violations += ended.error().code() == Code::kCorrupt ? 1 : 0;
+    if (!self->execs_.silence().empty()) ended = Error(Code::kNotFound, self->execs_.silence());
     bool gone = ended.error().code() == Code::kNotFound;
     if (gone || silent > kMaxSilentStreams || violations > kMaxViolations) {
       co_await self->fail(ended.error().message());
@@ -95,6 +96,7 @@ Task<Result<void>> Sandbox::talk_once() {
   auto link = std::make_shared<isolate::AgentLink>(std::move(socket));
   link_ = link;
   auto greeted = co_await greet(*link);
+  if (greeted) execs_.control().link_up(link);
   while (greeted && talks()) {
     auto frame = co_await link->read();
     if (!frame) {
@@ -104,9 +106,14 @@ Task<Result<void>> Sandbox::talk_once() {
     greeted = co_await execs_.handle(*frame, *link);
   }
   link->close();
+  execs_.control().link_lost();
   if (link_ == link) link_.reset();
   if (greeted) co_return Error(Code::kCancelled, "the sandbox ended");
   co_return greeted;
+}
+
+void Sandbox::break_talk() {
+  if (link_) link_->close();
 }
 
 Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
@@ -158,16 +165,6 @@ Task<Result<std::shared_ptr<Exec>>> Sandbox::start_exec(ExecRequest request,
     execs_.send_unconfirmed(*link_);
   }
   co_return exec;
-}
-
-Result<void> Sandbox::signal_exec(ExecId id, int signal_number) {
-  if (!execs_.find_live(id))
-    return Error(Code::kConflict, "the exec is not running").with_reason("exec_not_running");
-  if (!link_ || !greeted_)
-    return Error(Code::kUnavailable, "the agent's stream is being taken up again")
-        .with_reason("agent_unavailable");
-  link_->send(agent::encode_signal(id.number(), static_cast<uint8_t>(signal_number)));
-  return {};
 }
 
 void Sandbox::set_isolate_removed() {

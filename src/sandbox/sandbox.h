@@ -49,7 +49,6 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void set_running();
 
   Task<Result<std::shared_ptr<Exec>>> start_exec(ExecRequest request, std::string description);
-  Result<void> signal_exec(ExecId id, int signal_number);
   ExecTable& execs() { return execs_; }
 
   // Ends the talk and every exec, for good. The isolate is removed by the caller.
@@ -63,6 +62,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   static Task<void> talk(std::shared_ptr<Sandbox> self);
   Task<Result<void>> talk_once();
   Task<Result<void>> greet(isolate::AgentLink& link);
+  void break_talk();
   Task<void> fail(std::string failure);
   bool talks() const { return state_ == State::kCreating || state_ == State::kRunning; }
 

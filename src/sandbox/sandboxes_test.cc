@@ -132,11 +132,11 @@ TEST(Sandboxes, SignalledExecIsKilled) {
   auto sandbox = bed.create();
   auto exec = bed.start_exec(*sandbox, {"hang"});
   bed.settle();
-  ASSERT_TRUE(sandbox->signal_exec(exec->id(), SIGKILL).ok());
+  ASSERT_TRUE(sandbox->execs().control().signal(*exec, SIGKILL).ok());
   bed.settle();
   EXPECT_TRUE(exec->ended());
   EXPECT_EQ(exec->row().verdict, "killed");
-  EXPECT_EQ(sandbox->signal_exec(exec->id(), SIGKILL).error().reason(), "exec_not_running");
+  EXPECT_EQ(sandbox->execs().control().signal(*exec, SIGKILL).error().reason(), "exec_not_running");
 }
 
 TEST(Sandboxes, BrokenStreamIsTakenUpAndLosesNothing) {
@@ -166,7 +166,7 @@ TEST(Sandboxes, RestartTakesUpRunningExecs) {
   EXPECT_EQ(bed.admission().sandboxes(), 1u);
   auto exec = sandbox->execs().find_live(hanging);
   ASSERT_NE(exec, nullptr);
-  ASSERT_TRUE(sandbox->signal_exec(hanging, SIGTERM).ok());
+  ASSERT_TRUE(sandbox->execs().control().signal(*exec, SIGTERM).ok());
   bed.settle();
   EXPECT_EQ(exec->row().verdict, "killed");
 }

@@ -15,6 +15,7 @@
 #include "agent/sudo_protocol.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "linux/unix_socket.h"
 #include "sudo/command_line.h"
 
 namespace atl::sudo {
@@ -70,23 +71,8 @@ Result<void> ask(int connection, const agent::Start& start) {
   ATOLL_TRY(Fd file, seal(agent::encode(kNoExec, start).substr(agent::kHeaderBytes)));
   int fds[agent::kSudoFds] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, file.get()};
   agent::SudoRequest request = {agent::kSudoMagic};
-  iovec part = {&request, sizeof request};
-  union {
-    cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof fds)];
-  } control = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof fds);
-  memcpy(CMSG_DATA(rights), fds, sizeof fds);
-  if (sendmsg(connection, &message, MSG_NOSIGNAL) < 0) return Error::system("ask the agent");
-  return {};
+  std::span<const char> bytes(reinterpret_cast<const char*>(&request), sizeof request);
+  return linux::send_message(connection, bytes, fds);
 }
 
 void forward_signal(int signals, int connection) {

@@ -15,6 +15,7 @@
 #include "warden/inventory.h"
 #include "warden/isolate_groups.h"
 #include "warden/jail.h"
+#include "warden/midwife.h"
 #include "warden/progress.h"
 #include "warden/protocol.h"
 
@@ -76,8 +77,8 @@ class Launch {
   uid_t first_uid_ = 0;
   IsolateGroups groups_;
   Fd listener_, sync_, probe_;
-  Fd jail_, spawner_;  // pidfds
-  pid_t jail_pid_ = 0;
+  Birth birth_ = {};
+  Fd spawner_;  // pidfd
 };
 
 }  // namespace atl::warden

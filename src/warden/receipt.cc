@@ -1,7 +1,6 @@
 #include "warden/receipt.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +26,7 @@ using linux::Fact;
 using linux::Facts;
 
 constexpr int kProbeTimeoutMs = 10'000;
-constexpr size_t kMaxProbeBytes = 128 * 1024;
+constexpr size_t kMaxProbeBytes = 32 * 1024;
 constexpr const char* kReceiptName = "receipt";
 constexpr const char* kNobody = "-";  // this side cannot see it
 constexpr uid_t kUserInside = 1000;
@@ -94,13 +93,6 @@ Result<void> map_ids(Facts& facts, uid_t first) {
   return {};
 }
 
-// The pid cannot have come to mean another process while the pidfd says that it is alive.
-Result<void> check_alive(int pidfd) {
-  pollfd waiting = {.fd = pidfd, .events = POLLIN, .revents = 0};
-  if (poll(&waiting, 1, 0) != 0) return Error::from_errno("the probe died", ESRCH);
-  return {};
-}
-
 // Whoever answered on the socket is in this isolate's groups, so nobody stands in for the probe.
 Result<void> check_groups(const Host& host, const ReceiptSubject& subject, pid_t pid) {
   ATOLL_TRY(std::string groups, read_file(fmt::format("/proc/{}/cgroup", pid)));
@@ -125,7 +117,8 @@ Result<Facts> read_outside(const Host& host, const ReceiptSubject& subject, pid_
   facts.push_back({"kernel", linux::kernel_release()});
   ATOLL_TRY(int landlock, linux::landlock_abi());
   facts.push_back({"landlock.version", std::to_string(landlock)});
-  ATOLL_TRY_VOID(check_alive(pidfd.get()));
+  // While it lives the pid cannot have come to mean another process.
+  if (linux::has_ended(pidfd.get())) return Error::from_errno("the probe died", ESRCH);
   return facts;
 }
 

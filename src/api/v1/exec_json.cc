@@ -85,6 +85,14 @@ std::string describe(const sandbox::ExecRequest& request) {
   object["limits"] = std::move(limits);
   bool kills = request.on_output_limit == agent::OnOutputLimit::kKill;
   object["on_output_limit"] = kills ? "kill" : "cut";
+  object["stdin_open"] = request.input_mode == agent::InputMode::kOpen;
+  object["pty"] = nullptr;
+  if (request.terminal) {
+    json::object size;
+    size["cols"] = request.terminal->columns;
+    size["rows"] = request.terminal->rows;
+    object["pty"] = std::move(size);
+  }
   return json::serialize(object);
 }
 

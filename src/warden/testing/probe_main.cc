@@ -358,9 +358,10 @@ bool give_receipt() {
 
 int main(int argc, char** argv) {
   std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "probe") return agent::run_probe().ok() ? 0 : 1;
+  if (mode == "end") return 0;
   if (mode == "lie" && argc == 4) return run_lying_probe(argv[2], argv[3]);
   if (mode == "spawner") {
+    if (!agent::pass_gate(agent::kSpawnersGateFd).ok()) return 1;
     run_spawner();
     return 0;
   }
