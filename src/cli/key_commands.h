@@ -6,8 +6,8 @@
 
 namespace atl::cli {
 
-Result<int> run_create_key(const CommandLine& line, const CreateKeyCommand& create);
-Result<int> run_list_keys(const CommandLine& line);
-Result<int> run_revoke_key(const CommandLine& line, const RevokeKeyCommand& revoke);
+Result<int> run_command(const CommandLine& line, const CreateKeyCommand& create);
+Result<int> run_command(const CommandLine& line, const ListKeysCommand& list);
+Result<int> run_command(const CommandLine& line, const RevokeKeyCommand& revoke);
 
 }  // namespace atl::cli
