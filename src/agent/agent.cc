@@ -201,7 +201,8 @@ void Agent::report() {
     sent = connection_->has_room() || connection_->flush().ok();
   }
   if (sent) sent = connection_->flush().ok();
-  if (!sent) drop_connection();
+  if (!sent) return drop_connection();
+  connection_->rest();
 }
 
 std::optional<std::string> Agent::next_report() {

@@ -10,6 +10,12 @@
 namespace atl::agent {
 namespace {
 
+// A little less than a frame may hold, so that the allocator does not map and unmap memory for
+// each: see main().
+constexpr size_t kDataBytes = kMaxChannelDataBytes - 1024;
+
+constexpr int kSendFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
 bool try_later(int system_errno) { return system_errno == EAGAIN || system_errno == EINTR; }
 
 int connect_to_loopback(int socket, int family, uint16_t port) {
@@ -82,6 +88,11 @@ bool Channel::take_data(std::string_view data) {
   received_ += data.size();
   if (input_ended_ || received_ > granted_) return false;
   if (phase_ == Phase::kClosing || write_ended_) return true;
+  // What the socket takes at once is not kept.
+  bool direct = phase_ == Phase::kOpen && waiting_.empty();
+  ssize_t count = direct ? ::send(socket_.get(), data.data(), data.size(), kSendFlags) : 0;
+  if (count > 0) data.remove_prefix(static_cast<size_t>(count));
+  if (data.empty()) return true;
   waiting_.append(data);
   flush();
   return true;
@@ -99,8 +110,8 @@ void Channel::take_credit(uint64_t total_bytes) { credit_ = std::max(credit_, to
 void Channel::flush() {
   if (phase_ != Phase::kOpen || write_ended_) return;
   while (head_ < waiting_.size()) {
-    ssize_t count = send(socket_.get(), waiting_.data() + head_, waiting_.size() - head_,
-                         MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t count =
+        send(socket_.get(), waiting_.data() + head_, waiting_.size() - head_, kSendFlags);
     if (count < 0 && try_later(errno)) return;
     if (count < 0) {
       // What the other side had to say before it closed can still be read.
@@ -168,7 +179,7 @@ std::optional<std::string> Channel::next_credit() {
 
 std::optional<std::string> Channel::next_data() {
   if (!readable_ || read_ended_) return std::nullopt;
-  char bytes[kMaxChannelDataBytes];
+  char bytes[kDataBytes];
   size_t room = std::min<uint64_t>(sizeof bytes, credit_ - sent_);
   // Without credit only the end is looked for.
   ssize_t count = room > 0 ? recv(socket_.get(), bytes, room, MSG_DONTWAIT)

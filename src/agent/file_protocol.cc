@@ -136,14 +136,16 @@ Result<FileRequest> decode_file_request(std::string_view payload) {
   return request;
 }
 
-std::string encode_record(RecordType type, std::string_view payload) {
-  std::string record;
-  record.reserve(kRecordHeaderBytes + payload.size());
-  ByteWriter writer(record);
-  writer.u32(static_cast<uint32_t>(payload.size()));
+std::string encode_record_header(RecordType type, size_t length) {
+  std::string header;
+  ByteWriter writer(header);
+  writer.u32(static_cast<uint32_t>(length));
   writer.u8(static_cast<uint8_t>(type));
-  writer.bytes(payload);
-  return record;
+  return header;
+}
+
+std::string encode_record(RecordType type, std::string_view payload) {
+  return encode_record_header(type, payload.size()).append(payload);
 }
 
 std::string encode_record(const FileEntry& entry) {

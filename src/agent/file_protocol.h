@@ -159,6 +159,8 @@ std::string encode(uint32_t channel, const FileRequest& request);  // a whole kO
 Result<FileRequest> decode_file_request(std::string_view payload);
 
 std::string encode_record(RecordType type, std::string_view payload = {});
+// To be followed by a payload of that length.
+std::string encode_record_header(RecordType type, size_t length);
 std::string encode_record(const FileEntry& entry);
 std::string encode_record(const FileChange& change);
 std::string encode_record(const FileMatch& match);

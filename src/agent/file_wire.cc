@@ -25,18 +25,25 @@ Result<void> FileWire::send(std::string_view record) {
 }
 
 Result<void> FileWire::send_bytes(std::string_view bytes) {
-  return send(encode_record(RecordType::kBytes, bytes));
+  ATOLL_TRY_VOID(send(encode_record_header(RecordType::kBytes, bytes.size())));
+  if (outgoing_.size() + bytes.size() < kSendBytes) return send(bytes);
+  ATOLL_TRY_VOID(flush());
+  return send_all(bytes);
 }
 
 Result<void> FileWire::flush() {
-  std::string_view left = outgoing_;
-  while (!left.empty()) {
-    ssize_t count = ::send(socket_, left.data(), left.size(), MSG_NOSIGNAL);
+  ATOLL_TRY_VOID(send_all(outgoing_));
+  outgoing_.clear();
+  return {};
+}
+
+Result<void> FileWire::send_all(std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return file_error("send");
-    left.remove_prefix(static_cast<size_t>(count));
+    bytes.remove_prefix(static_cast<size_t>(count));
   }
-  outgoing_.clear();
   return {};
 }
 

@@ -31,6 +31,8 @@ class FileWire {
   int socket() const { return socket_; }
 
  private:
+  Result<void> send_all(std::string_view bytes);
+
   int socket_;
   std::string outgoing_;
   RecordReader reader_;

@@ -130,11 +130,14 @@ void make_sudo_listener() {
   char* spawner_arguments[] = {name, role, nullptr};
   char* environment[] = {nullptr};
   if (starter == Starter::kSpawner) {
-    int pair[2];
+    int pair[2], gate[2];
     ATOLL_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+    ATOLL_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gate) == 0);
+    ATOLL_CHECK(send(gate[0], &kGateOpen, 1, 0) == 1);
     pid_t pid = fork();
     ATOLL_CHECK(pid >= 0);
-    place(pair[pid == 0 ? 1 : 0], pid == 0 ? 3 : kSpawnerFd);
+    place(pair[pid == 0 ? 1 : 0], pid == 0 ? kSpawnersSocketFd : kSpawnerFd);
+    if (pid == 0) place(gate[1], kSpawnersGateFd);
     if (pid == 0) fexecve(fds.program.get(), spawner_arguments, environment);
   }
   place(fds.listener.get(), kListenerFd);

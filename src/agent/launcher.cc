@@ -32,7 +32,8 @@ Result<Launcher> Launcher::create(Fd spawner_socket) {
 }
 
 Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
-                                  std::string_view start_payload, int standard_input) {
+                                  std::string_view start_payload, int standard_input,
+                                  Becomes becomes) {
   ATOLL_TRY(ProgramStreams streams, open_streams(start));
   ATOLL_TRY(Pipe report, make_output_pipe());
   ATOLL_TRY_VOID(check_spare_descriptors(report.write_end.get()));
@@ -47,7 +48,7 @@ Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
                   .stderr_pipe = programs.error.get(),
                   .report = report.write_end.get(),
                   .file_rules = file_rules_.get()};
-  ATOLL_TRY(Launched launched, clone_into(start, start_payload, fds));
+  ATOLL_TRY(Launched launched, clone_into(start, start_payload, fds, becomes));
   launched.stdin_pipe = std::move(streams.ours.input);
   launched.stdout_pipe = std::move(streams.ours.output);
   launched.stderr_pipe = std::move(streams.ours.error);
@@ -68,7 +69,7 @@ Result<Launched> Launcher::launch_beside(const Leaf& leaf, const Start& start,
                   .report = report.write_end.get(),
                   .file_rules = file_rules_.get()};
   std::string payload = encode(leaf.number(), start).substr(kHeaderBytes);
-  ATOLL_TRY(Launched launched, clone_into(start, payload, fds));
+  ATOLL_TRY(Launched launched, clone_into(start, payload, fds, Becomes::kProgram));
   launched.report = std::move(report.read_end);
   return launched;
 }
@@ -86,7 +87,7 @@ Result<Launched> Launcher::launch_worker(const Leaf& leaf, const FileRequest& re
                   .stderr_pipe = null_device(),
                   .report = socket,
                   .file_rules = file_rules_.get()};
-  if (has_spawner_) return take_spawned(spawner_.start(SpawnKind::kWorker, payload, fds));
+  if (has_spawner_) return take_spawned(spawner_.start(Becomes::kWorker, payload, fds));
   auto outcome = start_worker(request, fds, open_files_.programs, Parent::kCaller);
   if (!outcome) return failed("clone", outcome.error().system_errno());
   Launched launched = {};
@@ -96,10 +97,10 @@ Result<Launched> Launcher::launch_worker(const Leaf& leaf, const FileRequest& re
 }
 
 Result<Launched> Launcher::clone_into(const Start& start, std::string_view start_payload,
-                                      const StartFds& fds) {
+                                      const StartFds& fds, Becomes becomes) {
   Launched launched = {};
   if (!has_spawner_) {
-    auto outcome = start_process(start, fds, open_files_.programs, Parent::kCaller);
+    auto outcome = start_process(start, fds, open_files_.programs, Parent::kCaller, becomes);
     if (!outcome) return failed("clone", outcome.error().system_errno());
     launched.pid = outcome->pid;
     launched.pidfd = std::move(outcome->pidfd);
@@ -113,7 +114,7 @@ Result<Launched> Launcher::clone_into(const Start& start, std::string_view start
     shortened = encode(0, rest);
     start_payload = std::string_view(shortened).substr(kHeaderBytes);
   }
-  return take_spawned(spawner_.start(SpawnKind::kProgram, start_payload, fds));
+  return take_spawned(spawner_.start(becomes, start_payload, fds));
 }
 
 Result<Launched> Launcher::take_spawned(Result<pid_t> pid) const {

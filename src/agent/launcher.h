@@ -26,7 +26,7 @@ class Launcher {
   // and even a process in it.
   // `standard_input` is for a program without input and terminal, and stays the caller's.
   Result<Launched> launch(const Leaf& leaf, const Start& start, std::string_view start_payload,
-                          int standard_input);
+                          int standard_input, Becomes becomes = Becomes::kProgram);
   // The same in a leaf that is there already, on given streams: without pipes of its own.
   Result<Launched> launch_beside(const Leaf& leaf, const Start& start, const Streams& streams);
 
@@ -50,7 +50,7 @@ class Launcher {
   // What the spawner has started.
   Result<Launched> take_spawned(Result<pid_t> pid) const;
   Result<Launched> clone_into(const Start& start, std::string_view start_payload,
-                              const StartFds& fds);
+                              const StartFds& fds, Becomes becomes);
 
   Fd null_device_;
   Fd file_rules_;

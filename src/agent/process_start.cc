@@ -16,6 +16,8 @@
 #include "agent/exec_filter.h"
 #include "agent/file_worker.h"
 #include "agent/passwd.h"
+#include "agent/probe.h"
+#include "agent/sudo_protocol.h"
 #include "agent/terminal.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
@@ -45,8 +47,9 @@ struct Plan {
   const Start& start;
   const StartFds& fds;
   const rlimit& open_files;
-  Account account;                    // known since the step that finds it
+  Becomes becomes;
   const FileRequest* work = nullptr;  // of a worker
+  Account account = {};               // known since the step that finds it
 };
 
 uint64_t capabilities_of(const Account& account) {
@@ -159,6 +162,12 @@ std::string_view search_path(const std::vector<std::string>& environment) {
   return kDefaultPath;
 }
 
+// It has an execve neither behind it nor before it, so it closes by itself what that would close.
+[[noreturn]] void become_probe() {
+  bool closed = close_range(kReportFd, ~0u, 0) == 0;
+  _exit(closed && run_probe().ok() ? 0 : 1);
+}
+
 // What the given environment lacks.
 std::vector<std::string> environment_of(const Plan& plan) {
   std::vector<std::string> variables = plan.start.environment;
@@ -176,7 +185,8 @@ std::vector<std::string> environment_of(const Plan& plan) {
 }
 
 int execute(Plan& plan) {
-  if (plan.work != nullptr) run_file_worker(STDIN_FILENO, *plan.work);
+  if (plan.becomes == Becomes::kProbe) become_probe();
+  if (plan.becomes == Becomes::kWorker) run_file_worker(STDIN_FILENO, *plan.work);
   const std::string& name = plan.start.arguments[0];
   std::vector<char*> arguments = pointers_to(plan.start.arguments);
   std::vector<std::string> variables = environment_of(plan);
@@ -245,7 +255,7 @@ int execute(Plan& plan) {
   _exit(127);  // not reached: the last step succeeds by not returning
 }
 
-Result<linux::CloneOutcome> clone_and_become(Plan plan, Parent parent) {
+Result<linux::CloneOutcome> clone_and_become(Plan& plan, Parent parent) {
   uint64_t flags = parent == Parent::kCallersParent ? CLONE_PARENT : 0;
   ATOLL_TRY(auto outcome, linux::clone_process({.flags = flags, .cgroup = plan.fds.leaf}));
   if (outcome.in_child()) become_program(plan);
@@ -267,7 +277,7 @@ std::string_view step_name(StartStep step) {
     case StartStep::kDescriptors:
       return "close descriptors";
     case StartStep::kUser:
-      return "find user";
+      return kFindUser;
     case StartStep::kControllingTerminal:
       return "take terminal";
     case StartStep::kOomScore:
@@ -302,15 +312,16 @@ Result<OpenFilesLimits> raise_open_files_limit() {
 }
 
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
-                                          const rlimit& open_files, Parent parent) {
-  return clone_and_become({start, fds, open_files, {}}, parent);
+                                          const rlimit& open_files, Parent parent,
+                                          Becomes becomes) {
+  Plan plan = {start, fds, open_files, becomes};
+  return clone_and_become(plan, parent);
 }
 
 Result<linux::CloneOutcome> start_worker(const FileRequest& request, const StartFds& fds,
                                          const rlimit& open_files, Parent parent) {
   Start start = {.arguments = {}, .environment = {}, .directory = "/", .user = request.user};
-  Plan plan = {start, fds, open_files, {}};
-  plan.work = &request;
+  Plan plan = {start, fds, open_files, Becomes::kWorker, &request};
   return clone_and_become(plan, parent);
 }
 

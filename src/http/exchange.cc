@@ -34,6 +34,7 @@ Task<Result<std::string>> Exchange::read_body(size_t limit) {
   if (claimed && *claimed > limit) {
     co_return Error(Code::kExhausted, "read body: more than " + std::to_string(limit) + " bytes");
   }
+  connection_.expect_whole_body();
   std::string body;
   size_t filled = 0;
   for (;;) {
@@ -95,6 +96,12 @@ Task<Result<std::unique_ptr<WebSocket>>> Exchange::accept_web_socket() {
   auto web_socket = co_await connection_.upgrade(request_);
   answered_ = answered_ || web_socket.ok();
   co_return web_socket;
+}
+
+Task<Result<std::unique_ptr<Tunnel>>> Exchange::switch_protocols(Headers headers) {
+  auto tunnel = co_await connection_.switch_protocols(std::move(headers));
+  answered_ = answered_ || tunnel.ok();
+  co_return tunnel;
 }
 
 std::string format_event(const ServerSentEvent& event) {

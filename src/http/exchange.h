@@ -1,9 +1,11 @@
 // One request and its answer on one connection. A handler reads the body if it wants it, then
-// answers once: by reply(), or by start_stream() + write()… + finish(), or by accept_web_socket().
+// answers once: by reply(), or by start_stream() + write()… + finish(), or by accept_web_socket(),
+// or by switch_protocols().
 //
 // Belongs to the io_context thread. Valid until the handler's coroutine ends. When the peer goes
 // away or a time limit runs out, the pending operation returns an error (kCancelled or kTimeout)
-// and so do all later ones.
+// and so do all later ones. Only a body that is malformed (kInvalid) or does not come (kTimeout)
+// can still be answered.
 #pragma once
 
 #include <memory>
@@ -23,6 +25,7 @@ template <typename T>
 using Task = boost::asio::awaitable<T>;
 
 class Connection;
+class Tunnel;
 
 class Exchange {
  public:
@@ -64,6 +67,9 @@ class Exchange {
   bool wants_web_socket() const;
   // Answers 101. The handler keeps using the socket until it returns.
   Task<Result<std::unique_ptr<WebSocket>>> accept_web_socket();
+
+  // Answers 101 with these fields; afterwards the connection carries raw bytes both ways.
+  Task<Result<std::unique_ptr<Tunnel>>> switch_protocols(Headers headers);
 
  private:
   Connection& connection_;

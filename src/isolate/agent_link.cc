@@ -1,5 +1,6 @@
 #include "isolate/agent_link.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <boost/asio/as_tuple.hpp>
@@ -17,7 +18,8 @@ namespace atl::isolate {
 namespace asio = boost::asio;
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
-constexpr size_t kReadBytes = 128 * 1024;
+constexpr size_t kLeastReadBytes = 8 * 1024;  // of a stream that is idle, as most are
+constexpr size_t kMostReadBytes = 256 * 1024;
 constexpr size_t kMaxQueuedBytes = 16 * 1024 * 1024;
 constexpr size_t kRoomBytes = 1024 * 1024;  // queued, below which there is room for more
 
@@ -26,6 +28,7 @@ struct AgentLink::Shared {
 
   AgentSocket socket;
   agent::FrameReader reader{agent::FrameReader::Side::kDaemon};
+  size_t room = kLeastReadBytes;  // to read into: grows with what comes
   std::optional<agent::Frame> peeked;
   std::string queue;
   bool writing = false;
@@ -52,10 +55,12 @@ Task<Result<agent::Frame>> AgentLink::read() {
     auto next = shared->reader.next();
     if (!next) co_return std::move(next).error();
     if (*next) co_return **next;
-    asio::mutable_buffer room(shared->reader.prepare(kReadBytes), kReadBytes);
+    asio::mutable_buffer room(shared->reader.prepare(shared->room), shared->room);
     auto [error, count] = co_await shared->socket.async_read_some(room, kToken);
     if (error) co_return Error(Code::kUnavailable, "agent stream: " + error.message());
     shared->reader.commit(count);
+    bool was_full = count == shared->room;
+    shared->room = std::clamp(was_full ? count * 2 : count, kLeastReadBytes, kMostReadBytes);
   }
   co_return Error(Code::kCancelled, "agent stream is closed");
 }

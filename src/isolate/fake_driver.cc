@@ -315,6 +315,18 @@ void FakeDriver::kill_agent(SandboxId id) {
 
 void FakeDriver::drop_stream(SandboxId id) { agents_.at(id)->drop(); }
 
+Task<Result<void>> FakeDriver::change_limits(SandboxId id, WallLimits limits) {
+  auto found = agents_.find(id);
+  if (found == agents_.end()) co_return Error(Code::kNotFound, "no such isolate");
+  if (!limit_change_errors.empty()) {
+    Error error = std::move(limit_change_errors.front());
+    limit_change_errors.pop_front();
+    co_return error;
+  }
+  found->second->limits = limits;
+  co_return Result<void>();
+}
+
 const WallLimits& FakeDriver::limits(SandboxId id) const { return agents_.at(id)->limits; }
 
 void FakeDriver::forget_execs(SandboxId id) { agents_.at(id)->execs.clear(); }

@@ -1,6 +1,7 @@
-// Lifetime: when a sandbox ends by itself. Its ttl counts from its creation and nothing holds it
-// up; its idle ttl counts while nothing runs, from the last time it was used. Measured on the
-// steady clock; after a restart of atolld the idle time starts anew.
+// Lifetime: when a sandbox ends by itself. Its ttl counts from its creation, or from when it was
+// last given one, and nothing holds it up; its idle ttl counts while nothing runs, from the last
+// time it was used. Measured on the steady clock; after a restart of atolld the idle time starts
+// anew.
 #pragma once
 
 #include <optional>
@@ -20,6 +21,9 @@ class Lifetime {
 
   // Somebody uses it: its idle time starts anew.
   void touch() { touched_ = clock_.steady_now(); }
+
+  // The sandbox was given other ttls; what is the same goes on counting.
+  void change(const store::SandboxRow& before, const store::SandboxRow& after);
 
   // When its time is up, as things are now; nothing if it has neither ttl.
   std::optional<SteadyTime> deadline() const;

@@ -39,7 +39,7 @@ Sandbox::Sandbox(Services& services, store::SandboxRow row, Limits limits, Reser
       row_(std::move(row)),
       limits_(limits),
       reservation_(std::move(reservation)),
-      execs_(services, row_.id, row_.tenant, [this] { break_talk(); }),
+      execs_(services, row_, [this] { break_talk(); }),
       channels_(services.executor, services.clock),
       lifetime_(row_, services.clock, execs_, channels_),
       changed_(services.executor),
@@ -97,8 +97,10 @@ Task<Result<void>> Sandbox::talk_once() {
   auto link = std::make_shared<isolate::AgentLink>(std::move(socket));
   link_ = link;
   auto greeted = co_await greet(*link);
-  if (greeted) execs_.control().link_up(link);
-  if (greeted) channels_.link_up(link);
+  if (greeted) {
+    execs_.control().link_up(link);
+    channels_.link_up(link);
+  }
   while (greeted && talks()) {
     auto frame = co_await link->read();
     if (!frame) {
@@ -115,6 +117,10 @@ Task<Result<void>> Sandbox::talk_once() {
   co_return greeted;
 }
 
+void Sandbox::break_talk() {
+  if (link_) link_->close();
+}
+
 Task<Result<void>> Sandbox::handle(agent::Frame frame, isolate::AgentLink& link) {
   switch (frame.type) {
     case agent::FrameType::kChannelData:
@@ -125,10 +131,6 @@ Task<Result<void>> Sandbox::handle(agent::Frame frame, isolate::AgentLink& link)
     default:
       co_return co_await execs_.handle(frame, link);
   }
-}
-
-void Sandbox::break_talk() {
-  if (link_) link_->close();
 }
 
 Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
@@ -173,13 +175,23 @@ Task<Result<std::shared_ptr<Exec>>> Sandbox::start_exec(ExecRequest request,
   auto created = co_await execs_.create(std::move(request), std::move(description));
   if (!created) co_return std::move(created).error();
   std::shared_ptr<Exec> exec = *created;
-  if (state_ != State::kRunning) {
+  if (state_ != State::kRunning)
     co_await execs_.end_all(Verdict::kSandboxGone, "the sandbox ended");
-  } else if (link_ && greeted_) {
-    // Also repeated after the next hello, should this stream break before the agent confirms.
-    execs_.send_unconfirmed(*link_);
-  }
   co_return exec;
+}
+
+Result<void> Sandbox::apply(const store::SandboxRow& row) {
+  store::SandboxRow after = row;
+  // These are its own and may have changed since `row` was copied.
+  after.state = row_.state;
+  after.failure = row_.failure;
+  after.next_exec = row_.next_exec;
+  Limits limits = limits_of(after);
+  ATOLL_TRY_VOID(reservation_.resize(limits));
+  lifetime_.change(row_, after);
+  limits_ = limits;
+  row_ = std::move(after);
+  return {};
 }
 
 void Sandbox::set_isolate_removed() {

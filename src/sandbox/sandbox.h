@@ -36,7 +36,6 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
           Event& due);
 
   SandboxId id() const { return row_.id; }
-  store::TenantId tenant() const { return row_.tenant; }
   const store::SandboxRow& row() const { return row_; }
   const Limits& limits() const { return limits_; }
   State state() const { return state_; }
@@ -53,6 +52,10 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   ExecTable& execs() { return execs_; }
   Channels& channels() { return channels_; }
 
+  // Takes limits, ttls and metadata from `row`; what was promised to it grows or shrinks with them.
+  // kExhausted: the host cannot promise that much, and nothing was changed.
+  Result<void> apply(const store::SandboxRow& row);
+
   // Ends the talk and every exec, for good. The isolate is removed by the caller.
   Task<void> begin_deletion();
 
@@ -64,8 +67,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   static Task<void> talk(std::shared_ptr<Sandbox> self);
   Task<Result<void>> talk_once();
   Task<Result<void>> greet(isolate::AgentLink& link);
-  Task<Result<void>> handle(agent::Frame frame, isolate::AgentLink& link);
   void break_talk();
+  Task<Result<void>> handle(agent::Frame frame, isolate::AgentLink& link);
   Task<void> fail(std::string failure);
   bool talks() const { return state_ == State::kCreating || state_ == State::kRunning; }
 

@@ -74,7 +74,7 @@ Result<sandbox::WriteFile> parse_write(const http::Request& request, std::string
   write.path = std::move(path);
   ATOLL_TRY(write.mode, mode_parameter(request));
   if (has_word(request.query, "parents")) {
-    ATOLL_TRY(bool parents, flag_parameter(request, "parents"));
+    ATOLL_TRY(bool parents, flag_parameter("parents", request));
     write.parents = parents ? sandbox::Parents::kMake : sandbox::Parents::kMustExist;
   }
   auto none_match = request.headers.find("If-None-Match");

@@ -71,7 +71,7 @@ http::Task<Result<void>> send_changes(Call& call, sandbox::FileCall& changes) {
 }  // namespace
 
 http::Task<Reply> watch_files(Call& call, FileTarget target) {
-  ATOLL_CO_TRY(bool recursive, flag_parameter(call.exchange.request(), "recursive"));
+  ATOLL_CO_TRY(bool recursive, flag_parameter("recursive", call.exchange.request()));
   auto depth = recursive ? sandbox::Files::Depth::kTree : sandbox::Files::Depth::kOne;
   ATOLL_CO_TRY(std::unique_ptr<sandbox::FileCall> changes,
                co_await target.files.watch(target.path, depth));

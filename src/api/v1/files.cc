@@ -34,7 +34,7 @@ std::optional<std::string> from_cursor(std::string text) {
 }
 
 Result<uint32_t> depth_parameter(const http::Request& request, uint32_t usual) {
-  ATOLL_TRY(auto depth, number_parameter(request, "depth"));
+  ATOLL_TRY(auto depth, number_parameter("depth", request));
   if (depth && (*depth < 1 || *depth > sandbox::kMaxDepth))
     return invalid_parameter("depth", "must be from 1 to 64");
   return depth ? static_cast<uint32_t>(*depth) : usual;
@@ -118,7 +118,7 @@ http::Task<Reply> get(Call& call, Sandboxes& sandboxes) {
 
 http::Task<Reply> remove(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(FileTarget target, file_target(call, sandboxes));
-  ATOLL_CO_TRY(bool recursive, flag_parameter(call.exchange.request(), "recursive"));
+  ATOLL_CO_TRY(bool recursive, flag_parameter("recursive", call.exchange.request()));
   auto depth = recursive ? Files::Depth::kTree : Files::Depth::kOne;
   ATOLL_CO_TRY_VOID(co_await target.files.remove(target.path, depth));
   http::Response response;
@@ -129,7 +129,7 @@ http::Task<Reply> remove(Call& call, Sandboxes& sandboxes) {
 http::Task<Reply> make_directory(Call& call, FileTarget target) {
   const http::Request& request = call.exchange.request();
   ATOLL_CO_TRY(uint32_t mode, mode_parameter(request));
-  ATOLL_CO_TRY(bool parents, flag_parameter(request, "parents"));
+  ATOLL_CO_TRY(bool parents, flag_parameter("parents", request));
   auto choice = parents ? sandbox::Parents::kMake : sandbox::Parents::kMustExist;
   ATOLL_CO_TRY(sandbox::MadeEntry made,
                co_await target.files.make_directory(target.path, mode, choice));

@@ -15,6 +15,7 @@
 #include "api/v1/execs.h"
 #include "api/v1/file_json.h"
 #include "api/v1/file_request.h"
+#include "api/v1/sandbox_request.h"
 #include "api/v1/sandboxes.h"
 #include "base/file.h"
 #include "base/log.h"
