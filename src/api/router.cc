@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kRequestIdLength = 16;
 constexpr std::string_view kBearer = "Bearer ";
+constexpr std::string_view kRestMark = "...}";
 
 std::vector<std::string_view> split(std::string_view path) {
   std::vector<std::string_view> segments;
@@ -30,7 +31,10 @@ std::vector<std::string_view> split(std::string_view path) {
 std::optional<std::vector<std::string>> fit(std::string_view pattern, std::string_view path) {
   auto wanted = split(pattern);
   auto given = split(path);
-  if (wanted.size() != given.size()) return std::nullopt;
+  bool takes_rest = pattern.ends_with(kRestMark);
+  if (takes_rest) wanted.pop_back();
+  if (takes_rest ? given.size() < wanted.size() : given.size() != wanted.size())
+    return std::nullopt;
   std::vector<std::string> parameters;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i].starts_with('{')) {
@@ -41,6 +45,10 @@ std::optional<std::vector<std::string>> fit(std::string_view pattern, std::strin
     if (!decoded || decoded->empty()) return std::nullopt;
     parameters.push_back(std::move(*decoded));
   }
+  // As it came: what takes it decides what a malformed or escaped part means.
+  if (takes_rest && given.size() == wanted.size()) parameters.emplace_back();
+  if (takes_rest && given.size() > wanted.size())
+    parameters.emplace_back(given[wanted.size()].data(), path.data() + path.size());
   return parameters;
 }
 

@@ -22,7 +22,7 @@ inline constexpr size_t kMaxBodyBytes = 1024 * 1024;
 struct Call {
   http::Exchange& exchange;
   store::TenantId tenant;
-  std::vector<std::string> parameters;  // the {…} of the route, decoded
+  std::vector<std::string> parameters;  // the {…} of the route, decoded; {…...} as received
   std::string body;
   std::string request_id;
   // Of a creating route: what is made must be stored with the key, and what was made already is
@@ -37,7 +37,8 @@ using RouteAction = std::function<http::Task<Reply>(Call&)>;
 
 struct Route {
   http::Method method;
-  std::string pattern;  // "/v1/sandboxes/{id}"
+  // "/v1/sandboxes/{id}", or with an end that takes the rest of the path: "…/files/{path...}".
+  std::string pattern;
   RouteAction action;
   enum class Access : unsigned char { kKey, kOperator, kPublic } access = Access::kKey;
   // kStream: any type and length; the action reads it from the exchange.

@@ -11,9 +11,13 @@
 
 #include "api/health.h"
 #include "api/openapi.h"
+#include "api/v1/archive.h"
+#include "api/v1/artifacts.h"
 #include "api/v1/execs.h"
+#include "api/v1/files.h"
 #include "api/v1/keys.h"
 #include "api/v1/receipt.h"
+#include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
 #include "http/client.h"
 #include "http/server.h"
@@ -29,6 +33,10 @@ class TestServer {
     add_openapi_route(router);
     v1::add_sandbox_routes(router, bed.sandboxes());
     v1::add_exec_routes(router, bed.sandboxes());
+    v1::add_file_routes(router, bed.sandboxes());
+    v1::add_archive_routes(router, bed.sandboxes());
+    v1::add_artifact_routes(router, bed.sandboxes());
+    v1::add_run_route(router, bed.sandboxes());
     v1::add_receipt_route(router, bed.sandboxes());
     v1::add_key_routes(router, bed.keys());
     router.set_ready();

@@ -14,9 +14,13 @@
 
 #include "api/health.h"
 #include "api/openapi.h"
+#include "api/v1/archive.h"
+#include "api/v1/artifacts.h"
 #include "api/v1/execs.h"
+#include "api/v1/files.h"
 #include "api/v1/keys.h"
 #include "api/v1/receipt.h"
+#include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
@@ -33,6 +37,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::chrono::milliseconds kAdoptPause{50};
+constexpr uint64_t kArtifactBudgetBytes = 4ull << 30;  // of sandboxes that are gone
 constexpr uint64_t kFreeSpaceFloorBytes = 1ull << 30;
 // Limits are ceilings that few sandboxes reach, so more may be promised than is there.
 constexpr uint64_t kMemoryOvercommit = 4;
@@ -113,6 +118,8 @@ Result<void> run_daemon(const Options& options) {
   ATOLL_TRY_VOID(make_directory(own_directory + "/outputs", 0700));
   ATOLL_TRY(auto outputs,
             store::OutputLogs::open(own_directory + "/outputs", options.log_budget_bytes));
+  ATOLL_TRY(auto artifacts,
+            store::Artifacts::open(own_directory + "/artifacts", kArtifactBudgetBytes));
   ATOLL_TRY(auto templates, store::Templates::open(options.state_directory + "/templates"));
 
   // Suspended coroutines are destroyed with the io_context and still hold reservations and logs:
@@ -123,7 +130,7 @@ Result<void> run_daemon(const Options& options) {
   asio::io_context context(1);
   isolate::JailDriver driver(context.get_executor(), options.run_directory);
   sandbox::Keys keys(ledger);
-  sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs};
+  sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs, artifacts};
   sandbox::Sandboxes sandboxes(services, admission, templates);
 
   sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
@@ -132,6 +139,10 @@ Result<void> run_daemon(const Options& options) {
   api::add_openapi_route(router);
   api::v1::add_sandbox_routes(router, sandboxes);
   api::v1::add_exec_routes(router, sandboxes);
+  api::v1::add_file_routes(router, sandboxes);
+  api::v1::add_archive_routes(router, sandboxes);
+  api::v1::add_artifact_routes(router, sandboxes);
+  api::v1::add_run_route(router, sandboxes);
   api::v1::add_receipt_route(router, sandboxes);
   api::v1::add_key_routes(router, keys);
   ATOLL_TRY_VOID(publish_routes(options, router));

@@ -83,7 +83,7 @@ bool Headers::lists(std::string_view name, std::string_view token) const {
   return false;
 }
 
-std::optional<std::string> percent_decode(std::string_view text) {
+std::optional<std::string> percent_decode_bytes(std::string_view text) {
   std::string decoded;
   decoded.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
@@ -98,7 +98,13 @@ std::optional<std::string> percent_decode(std::string_view text) {
     decoded.push_back(static_cast<char>(high * 16 + low));
     i += 2;
   }
-  if (decoded.find('\0') != std::string::npos || !is_utf8(decoded)) return std::nullopt;
+  if (decoded.find('\0') != std::string::npos) return std::nullopt;
+  return decoded;
+}
+
+std::optional<std::string> percent_decode(std::string_view text) {
+  std::optional<std::string> decoded = percent_decode_bytes(text);
+  if (!decoded || !is_utf8(*decoded)) return std::nullopt;
   return decoded;
 }
 

@@ -51,7 +51,10 @@ struct Response {
   std::string body;
 };
 
-// Decodes %XX; nothing if an escape is malformed or the result contains NUL or is not UTF-8.
+// Decodes %XX; nothing if an escape is malformed or the result contains NUL. For names of files,
+// which may be any bytes.
+std::optional<std::string> percent_decode_bytes(std::string_view text);
+// The same, and nothing if the result is not UTF-8.
 std::optional<std::string> percent_decode(std::string_view text);
 
 // The decoded value of one query parameter, if it is there exactly once and well-formed.

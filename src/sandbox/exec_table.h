@@ -16,6 +16,7 @@
 #include "sandbox/exec.h"
 #include "sandbox/exec_control.h"
 #include "sandbox/ledger.h"
+#include "store/artifacts.h"
 #include "store/output_log.h"
 
 namespace atl::sandbox {
@@ -27,6 +28,7 @@ struct Services {
   Ledger& ledger;
   const Clock& clock;
   store::OutputLogs& outputs;
+  store::Artifacts& artifacts;
   // How much longer than an exec's own time limit atolld waits for its end.
   std::chrono::milliseconds silence_grace{30'000};
 };

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "base/utf8.h"
+
 namespace atl::sandbox {
 
 namespace {
@@ -59,6 +63,14 @@ Error file_error(int system_errno, std::string_view about) {
       .with_reason("file_operation_failed");
 }
 
+std::string shown(std::string_view bytes) {
+  if (is_utf8(bytes)) return std::string(bytes);
+  std::string text;
+  for (unsigned char byte : bytes)
+    text += byte < 0x80 ? std::string(1, static_cast<char>(byte)) : fmt::format("\\x{:02x}", byte);
+  return text;
+}
+
 Error bad_answer(std::string_view what) {
   return Error(Code::kUnavailable, "the answer from inside the sandbox " + std::string(what))
       .with_reason("bad_answer");
@@ -103,6 +115,8 @@ Result<std::unique_ptr<FileCall>> FileCall::open(const std::shared_ptr<Sandbox>&
 }
 
 Task<Result<std::optional<agent::FileRecord>>> FileCall::next(SteadyTime deadline) {
+  if (std::chrono::steady_clock::now() > deadline_)
+    co_return Error(Code::kTimeout, "the operation takes too long").with_reason("file_timeout");
   while (!done_) {
     auto record = reader_.next();
     if (!record) co_return bad_answer("is malformed");
@@ -123,7 +137,7 @@ Task<Result<std::optional<agent::FileRecord>>> FileCall::next(SteadyTime deadlin
       auto failure = agent::decode_failure((*record)->payload);
       if (!failure) co_return bad_answer("is malformed");
       std::string about = failure->operation;
-      if (!failure->path.empty()) about += " " + failure->path;
+      if (!failure->path.empty()) about += " " + shown(failure->path);
       co_return file_error(failure->system_errno, about);
     } else {
       co_return *record;

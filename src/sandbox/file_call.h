@@ -7,6 +7,7 @@
 // One thread. Two coroutines may use one call, if one reads and the other sends.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +41,11 @@ class FileCall {
   // If the worker has failed meanwhile, the error is its own.
   Task<Result<void>> send(std::string record);
 
-  static SteadyTime patience() { return std::chrono::steady_clock::now() + kFilePatience; }
+  // However much progress there is, nothing is waited for beyond this.
+  void set_deadline(SteadyTime deadline) { deadline_ = deadline; }
+  SteadyTime patience() const {
+    return std::min(deadline_, std::chrono::steady_clock::now() + kFilePatience);
+  }
 
  private:
   FileCall(std::shared_ptr<Sandbox> sandbox, std::unique_ptr<Channel> channel)
@@ -49,6 +54,7 @@ class FileCall {
   std::shared_ptr<Sandbox> sandbox_;  // the channel needs its talk
   std::unique_ptr<Channel> channel_;
   agent::RecordReader reader_;
+  SteadyTime deadline_ = SteadyTime::max();
   std::optional<uint8_t> done_;  // DoneFlags
 };
 
@@ -56,6 +62,9 @@ class FileCall {
 Error file_error(int system_errno, std::string_view about);
 // For answers that no honest worker gives.
 Error bad_answer(std::string_view what);
+
+// Bytes that a program chose, as text for a message.
+std::string shown(std::string_view bytes);
 
 // Absolute, no empty, `.` or `..` part, no NUL, within the kernel's lengths; nothing else is ever
 // sent to a worker.

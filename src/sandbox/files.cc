@@ -58,7 +58,7 @@ Task<Result<MadeEntry>> FileWriter::finish() {
 
 Task<Result<std::optional<FileEntry>>> TreeReader::next_entry() {
   if (left_ > 0) co_return Error(Code::kConflict, "the entry before was not read to its end");
-  SteadyTime deadline = FileCall::patience();
+  SteadyTime deadline = call_->patience();
   ATOLL_CO_TRY(auto record, co_await call_->next(deadline));
   if (!record) co_return std::optional<FileEntry>();
   if (record->type != RecordType::kEntry) co_return bad_answer("has bytes of no file");
@@ -149,7 +149,7 @@ Task<Result<std::vector<FileEntry>>> Files::list(ListFiles request) {
   std::vector<FileEntry> entries;
   size_t bytes = 0;
   while (true) {
-    SteadyTime deadline = FileCall::patience();
+    SteadyTime deadline = call->patience();
     ATOLL_CO_TRY(auto record, co_await call->next(deadline));
     if (!record) co_return entries;
     bytes += record->payload.size();
@@ -232,7 +232,7 @@ Task<Result<FoundFiles>> Files::find(FindFiles request) {
   FoundFiles found;
   size_t bytes = 0;
   while (true) {
-    SteadyTime deadline = FileCall::patience();
+    SteadyTime deadline = call->patience();
     ATOLL_CO_TRY(auto record, co_await call->next(deadline));
     if (!record) break;
     bytes += record->payload.size();
@@ -274,7 +274,7 @@ Task<Result<std::vector<agent::ListeningPort>>> Files::ports() {
   ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
   std::vector<agent::ListeningPort> ports;
   while (true) {
-    SteadyTime deadline = FileCall::patience();
+    SteadyTime deadline = call->patience();
     ATOLL_CO_TRY(auto record, co_await call->next(deadline));
     if (!record) co_return ports;
     auto port = agent::decode_port(record->payload);

@@ -58,6 +58,7 @@ class FileWriter {
 class TreeReader {
  public:
   explicit TreeReader(std::unique_ptr<FileCall> call) : call_(std::move(call)) {}
+  void set_deadline(SteadyTime deadline) { call_->set_deadline(deadline); }
   // The next entry, its path relative to the root; nothing at the end. Only after all bytes of the
   // one before.
   Task<Result<std::optional<FileEntry>>> next_entry();

@@ -9,6 +9,7 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "sandbox/artifacts.h"
 
 namespace atl::sandbox {
 
@@ -19,6 +20,7 @@ using Microseconds = std::chrono::microseconds;
 constexpr std::chrono::milliseconds kLeastPause{100};  // between two sweeps
 constexpr std::chrono::milliseconds kRetryPause{500};  // of what could not be freed
 constexpr std::chrono::hours kLongestRest{1};
+constexpr std::chrono::minutes kArtifactsPause{10};  // between two looks for expired ones
 
 Microseconds since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<Microseconds>(std::chrono::steady_clock::now() - start);
@@ -56,7 +58,8 @@ Sandboxes::Sandboxes(Services services, Admission& admission, store::Templates& 
       admission_(admission),
       templates_(templates),
       due_(services.executor),
-      settled_(services.executor) {}
+      settled_(services.executor),
+      kept_(services.executor) {}
 
 Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
                                               const CreateSandbox& request) const {
@@ -224,6 +227,7 @@ Task<Result<void>> Sandboxes::try_delete(std::shared_ptr<Sandbox> sandbox) {
   crash_point("delete.begun");
   free_name(*sandbox);
   settled_.notify_all();
+  co_await keep_artifacts_once(sandbox);
   co_await sandbox->begin_deletion();
   ATOLL_CO_TRY_VOID(co_await free_isolate(sandbox));
   crash_point("delete.removed");
@@ -238,6 +242,23 @@ Task<Result<void>> Sandboxes::try_delete(std::shared_ptr<Sandbox> sandbox) {
   crash_point("delete.row");
   all_.erase(id);
   co_return Result<void>();
+}
+
+// Two deletions of one sandbox may be under way: the second waits, so as not to cut the first one
+// off from what it reads.
+Task<void> Sandboxes::keep_artifacts_once(std::shared_ptr<Sandbox> sandbox) {
+  while (keeping_.contains(sandbox->id())) co_await kept_.wait();
+  struct Mark {
+    Sandboxes& all;
+    SandboxId id;
+    ~Mark() {
+      all.keeping_.erase(id);
+      all.kept_.notify_all();
+    }
+  };
+  keeping_.insert(sandbox->id());
+  Mark mark{*this, sandbox->id()};
+  co_await keep_artifacts(sandbox, services_);
 }
 
 Task<Result<void>> Sandboxes::free_isolate(std::shared_ptr<Sandbox> sandbox) {
@@ -304,6 +325,12 @@ Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(store::TenantId ten
 }
 
 Task<void> Sandboxes::sweep() {
+  SteadyTime now = services_.clock.steady_now();
+  if (now >= artifacts_swept_ + kArtifactsPause) {
+    artifacts_swept_ = now;
+    auto swept = services_.artifacts.sweep(to_milliseconds(services_.clock.wall_now()));
+    if (!swept) log_warning("expired artifacts could not be removed", {swept.error()});
+  }
   std::vector<std::shared_ptr<Sandbox>> due;
   for (const auto& [id, sandbox] : all_)
     if (is_unfinished(*sandbox) || is_expired(*sandbox, services_.clock.steady_now()))

@@ -78,6 +78,7 @@ class Sandboxes {
   SteadyTime next_due() const;
 
   Services& services() { return services_; }
+  store::Templates& templates() { return templates_; }
   size_t size() const { return all_.size(); }
 
  private:
@@ -93,6 +94,7 @@ class Sandboxes {
   // Leaves what it could not finish to the sweep.
   Task<Result<void>> delete_now(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> try_delete(std::shared_ptr<Sandbox> sandbox);
+  Task<void> keep_artifacts_once(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> adopt_row(store::SandboxRow row, bool isolate_exists);
   Result<store::SandboxRow> make_row(store::TenantId tenant, const CreateSandbox& request) const;
 
@@ -104,7 +106,10 @@ class Sandboxes {
   SteadyTime wake_ = SteadyTime::max();  // when wait_due() returns, if it waits
   Event due_;
   std::set<SandboxId> changing_;
-  Event settled_;  // a create, a deletion's first part or a change came to its end
+  Event settled_;                // a create, a deletion's first part or a change came to its end
+  std::set<SandboxId> keeping_;  // whose artifacts are being collected
+  SteadyTime artifacts_swept_{};
+  Event kept_;
 };
 
 }  // namespace atl::sandbox

@@ -25,12 +25,6 @@ namespace {
 
 constexpr size_t kMaxVariables = 256;
 
-struct ExecCall {
-  ExecRequest request;
-  std::string description;
-  bool wait = false;
-};
-
 std::vector<std::string> parse_command(ObjectReader& reader) {
   auto arguments = reader.optional_texts("cmd", agent::kMaxArguments, agent::kMaxTextBytes - 1);
   auto shell = reader.optional_text("shell", agent::kMaxTextBytes - 1);
@@ -103,32 +97,6 @@ sandbox::Variables sandbox_variables(const Sandbox& sandbox) {
   return variables;
 }
 
-Result<ExecCall> parse_exec(const Call& call, const Sandbox& sandbox) {
-  ATOLL_TRY(json::object object, parse_object(call.body));
-  ObjectReader reader(object);
-  ExecCall exec;
-  exec.request.arguments = parse_command(reader);
-  exec.request.user = parse_user(reader);
-  TextPairs variables = reader.text_pairs("env", kMaxVariables, agent::kMaxTextBytes / 2);
-  for (const auto& [name, value] : variables)
-    if (!sandbox::is_variable_name(name))
-      reader.refuse("env", "has a name that no variable can have");
-  exec.request.environment = sandbox::compose_environment(sandbox.limits().wall.cpu_millis,
-                                                          {sandbox_variables(sandbox), variables});
-  auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
-  if (directory && !directory->starts_with('/')) reader.refuse("cwd", "must be an absolute path");
-  exec.request.directory = directory.value_or("");
-  exec.request.timeout_ms = reader.optional_small("timeout_ms", 1, sandbox::kMaxTimeoutMs)
-                                .value_or(sandbox::kDefaultTimeoutMs);
-  parse_limits(reader, sandbox.limits(), exec.request);
-  exec.request.on_output_limit = parse_on_output_limit(reader);
-  parse_input(reader, exec.request);
-  exec.wait = reader.optional_boolean("wait").value_or(false);
-  ATOLL_TRY_VOID(reader.finish());
-  exec.description = describe(exec.request);
-  return exec;
-}
-
 Error no_such_exec() {
   return Error(Code::kNotFound, "there is no such exec").with_reason("exec_not_found");
 }
@@ -165,7 +133,7 @@ http::Task<Result<std::shared_ptr<Exec>>> start_once(Call& call, std::shared_ptr
 // Whoever starts an exec and goes away leaves it running.
 http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  ATOLL_CO_TRY(ExecCall parsed, parse_exec(call, *sandbox));
+  ATOLL_CO_TRY(ExecCall parsed, parse_exec(call.body, *sandbox));
   ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await start_once(call, sandbox, parsed));
   if (wants_events(call.exchange.request())) {
     OutputPosition begin;
@@ -214,6 +182,32 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
 }
 
 }  // namespace
+
+Result<ExecCall> parse_exec(std::string_view body, const Sandbox& sandbox) {
+  ATOLL_TRY(json::object object, parse_object(body));
+  ObjectReader reader(object);
+  ExecCall exec;
+  exec.request.arguments = parse_command(reader);
+  exec.request.user = parse_user(reader);
+  TextPairs variables = reader.text_pairs("env", kMaxVariables, agent::kMaxTextBytes / 2);
+  for (const auto& [name, value] : variables)
+    if (!sandbox::is_variable_name(name))
+      reader.refuse("env", "has a name that no variable can have");
+  exec.request.environment = sandbox::compose_environment(sandbox.limits().wall.cpu_millis,
+                                                          {sandbox_variables(sandbox), variables});
+  auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
+  if (directory && !directory->starts_with('/')) reader.refuse("cwd", "must be an absolute path");
+  exec.request.directory = directory.value_or("");
+  exec.request.timeout_ms = reader.optional_small("timeout_ms", 1, sandbox::kMaxTimeoutMs)
+                                .value_or(sandbox::kDefaultTimeoutMs);
+  parse_limits(reader, sandbox.limits(), exec.request);
+  exec.request.on_output_limit = parse_on_output_limit(reader);
+  parse_input(reader, exec.request);
+  exec.wait = reader.optional_boolean("wait").value_or(false);
+  ATOLL_TRY_VOID(reader.finish());
+  exec.description = describe(exec.request);
+  return exec;
+}
 
 http::Task<Result<std::shared_ptr<Exec>>> named_exec(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
