@@ -26,30 +26,46 @@ Result<Fd> watch_children() {
 
 }  // namespace
 
-Agent::Agent(Birth birth, ExecTable execs, Fd children)
+struct Agent::Parts {
+  std::unique_ptr<Launcher> launcher;
+  ExecTable execs;
+  ChannelTable channels;
+  Fd children;
+};
+
+Agent::Agent(Birth birth, Parts parts)
     : listener_(std::move(birth.listener)),
-      children_(std::move(children)),
+      children_(std::move(parts.children)),
       nonce_(birth.nonce),
-      execs_(std::move(execs)),
+      launcher_(std::move(parts.launcher)),
+      execs_(std::move(parts.execs)),
+      channels_(std::move(parts.channels)),
       sudo_(std::move(birth.sudo)) {}
 
 Result<Agent> Agent::create(Birth birth) {
   // Programs close their input when they like.
   if (signal(SIGPIPE, SIG_IGN) == SIG_ERR) return Error::system("ignore SIGPIPE");
-  ATOLL_TRY(Launcher launcher, Launcher::create(std::move(birth.spawner)));
+  ATOLL_TRY(Launcher made, Launcher::create(std::move(birth.spawner)));
+  auto launcher = std::make_unique<Launcher>(std::move(made));
   ATOLL_TRY(Counters counters,
             Counters::create(std::move(birth.memory_events), std::move(birth.pids_events),
                              std::move(birth.memory_peak)));
   ATOLL_TRY(Fd root, open_file("/", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd children, watch_children());
+  Fd cgroup(fcntl(birth.cgroup.get(), F_DUPFD_CLOEXEC, 0));
+  if (!cgroup) return Error::system("dup cgroup");
+  ChannelTable channels(std::move(cgroup), *launcher);
   ExecTable execs({.cgroup = std::move(birth.cgroup),
-                   .launcher = std::move(launcher),
+                   .launcher = *launcher,
                    .counters = std::move(counters),
                    .oom = OomWatch(std::move(birth.oom_notice), birth.on_oom),
                    .layer = LayerProbe(std::move(root))});
   // A sandbox that cannot be looked at is not born.
   if (birth.probe) ATOLL_TRY_VOID(execs.probe(std::move(birth.probe)));
-  return Agent(std::move(birth), std::move(execs), std::move(children));
+  return Agent(std::move(birth), {.launcher = std::move(launcher),
+                                  .execs = std::move(execs),
+                                  .channels = std::move(channels),
+                                  .children = std::move(children)});
 }
 
 Error Agent::run() {
@@ -57,8 +73,8 @@ Error Agent::run() {
     polls_.clear();
     add_watches();
     auto deadline = execs_.next_deadline();
-    auto sudo_deadline = sudo_.next_deadline();
-    if (sudo_deadline && (!deadline || *sudo_deadline < *deadline)) deadline = sudo_deadline;
+    for (auto other : {sudo_.next_deadline(), channels_.next_deadline()})
+      if (other && (!deadline || *other < *deadline)) deadline = other;
     if (more_to_reap_) deadline = std::chrono::steady_clock::now();
     auto waited = polls_.wait(deadline);
     if (!waited) return std::move(waited).error();
@@ -67,6 +83,7 @@ Error Agent::run() {
     if (more_to_reap_) children_ended();
     execs_.check_deadlines();
     sudo_.check_deadlines();
+    channels_.check_deadlines();
     report();
     if (execs_.is_at_its_end()) return Error(Code::kUnavailable, "the spawner is gone");
   }
@@ -80,10 +97,12 @@ void Agent::add_watches() {
     polls_.add(connection_->fd(), events, {Source::kConnection});
   }
   execs_.add_watches(polls_);
+  channels_.add_watches(polls_);
   sudo_.add_watches(polls_);
 }
 
 void Agent::handle(Watch watch, short ready) {
+  if (channels_.handle(watch, ready)) return;
   switch (watch.source) {
     case Source::kListener:
       return accept_newest();
@@ -105,6 +124,7 @@ void Agent::accept_newest() {
   while (true) {
     Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
+    drop_connection();
     connection_.emplace(std::move(socket));
     connection_->queue(encode(Hello{kProtocolVersion, nonce_, execs_.offsets()}));
   }
@@ -120,7 +140,12 @@ void Agent::receive() {
     if (frame && !*frame) return;
     good = frame.ok() && obey(**frame);
   }
+  drop_connection();
+}
+
+void Agent::drop_connection() {
   connection_.reset();
+  channels_.drop_all();
 }
 
 bool Agent::obey(const Frame& frame) {
@@ -138,6 +163,13 @@ bool Agent::obey(const Frame& frame) {
       return execs_.obey(frame);
     case FrameType::kExitAcknowledge:
       return frame.payload.empty() && acknowledge_exit(frame.number);
+    case FrameType::kOpenFiles:
+    case FrameType::kOpenPort:
+    case FrameType::kChannelData:
+    case FrameType::kChannelEnd:
+    case FrameType::kChannelCredit:
+    case FrameType::kChannelClose:
+      return channels_.obey(frame);
     default:
       return false;
   }
@@ -163,13 +195,21 @@ void Agent::report() {
   if (!connection_) return;
   bool sent = connection_->flush().ok();
   while (sent && connection_->welcomed() && connection_->has_room()) {
-    auto frame = execs_.next_report();
+    auto frame = next_report();
     if (!frame) break;
     connection_->queue(*frame);
     sent = connection_->has_room() || connection_->flush().ok();
   }
   if (sent) sent = connection_->flush().ok();
-  if (!sent) connection_.reset();
+  if (!sent) return drop_connection();
+  connection_->rest();
+}
+
+std::optional<std::string> Agent::next_report() {
+  channels_turn_ = !channels_turn_;
+  auto frame = channels_turn_ ? channels_.next_report() : execs_.next_report();
+  if (frame) return frame;
+  return channels_turn_ ? execs_.next_report() : channels_.next_report();
 }
 
 void Agent::children_ended() {
@@ -182,6 +222,7 @@ void Agent::children_ended() {
     more_to_reap_ = child.has_value();
     if (!more_to_reap_) return;
     sudo_.reaped(*child);
+    channels_.reaped(*child);
   }
 }
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 
 #include "agent/birth.h"
+#include "agent/channel_table.h"
 #include "agent/connection.h"
 #include "agent/exec_table.h"
 #include "agent/poll_set.h"
@@ -22,7 +24,8 @@ class Agent {
   Error run();
 
  private:
-  Agent(Birth birth, ExecTable execs, Fd children);
+  struct Parts;
+  Agent(Birth birth, Parts parts);
 
   void add_watches();
   void handle(Watch watch, short ready);
@@ -32,13 +35,19 @@ class Agent {
   bool obey(const Frame& frame);
   bool welcome(std::string_view payload);
   bool acknowledge_exit(uint32_t number);
+  // Of execs and channels in turn.
+  std::optional<std::string> next_report();
   void report();
+  void drop_connection();
   void children_ended();
 
   Fd listener_;
   Fd children_;  // signalfd of SIGCHLD
   std::array<unsigned char, kNonceBytes> nonce_;
+  std::unique_ptr<Launcher> launcher_;  // of both tables
   ExecTable execs_;
+  ChannelTable channels_;
+  bool channels_turn_ = false;
   SudoDesk sudo_;
   std::optional<Connection> connection_;
   PollSet polls_;

@@ -5,7 +5,7 @@
 namespace atl::agent {
 namespace {
 
-constexpr size_t kReceiveBytes = 16 * 1024;
+constexpr size_t kReceiveBytes = 32 * 1024;
 
 bool try_later(int system_errno) { return system_errno == EAGAIN || system_errno == EINTR; }
 
@@ -19,9 +19,13 @@ Result<void> Connection::flush() {
     if (count < 0) return Error::system("send to daemon");
     head_ += static_cast<size_t>(count);
   }
-  outgoing_ = std::string();
+  outgoing_.clear();
   head_ = 0;
   return {};
+}
+
+void Connection::rest() {
+  if (!wants_write()) outgoing_ = std::string();
 }
 
 Result<void> Connection::receive() {

@@ -23,6 +23,8 @@ class Connection {
   bool wants_write() const { return queued() > 0; }
   void queue(std::string_view frame) { outgoing_.append(frame); }
   Result<void> flush();
+  // Gives back the memory that sending needed, if all is sent.
+  void rest();
 
   // Takes what has arrived, at most one chunk; next() then gives the whole frames among it.
   Result<void> receive();

@@ -20,7 +20,7 @@ void take_earlier(std::optional<SteadyTime>& earliest, std::optional<SteadyTime>
 
 ExecTable::ExecTable(Parts parts)
     : cgroup_(std::move(parts.cgroup)),
-      launcher_(std::move(parts.launcher)),
+      launcher_(parts.launcher),
       counters_(std::move(parts.counters)),
       oom_(std::move(parts.oom)),
       layer_(std::move(parts.layer)) {}

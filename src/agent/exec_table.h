@@ -24,7 +24,7 @@ class ExecTable {
  public:
   struct Parts {
     Fd cgroup;
-    Launcher launcher;
+    Launcher& launcher;
     Counters counters;
     OomWatch oom;
     LayerProbe layer;
@@ -73,7 +73,7 @@ class ExecTable {
   void end_all_for_memory();
 
   Fd cgroup_;
-  Launcher launcher_;
+  Launcher& launcher_;
   Counters counters_;
   OomWatch oom_;
   LayerProbe layer_;

@@ -136,14 +136,16 @@ Result<FileRequest> decode_file_request(std::string_view payload) {
   return request;
 }
 
-std::string encode_record(RecordType type, std::string_view payload) {
-  std::string record;
-  record.reserve(kRecordHeaderBytes + payload.size());
-  ByteWriter writer(record);
-  writer.u32(static_cast<uint32_t>(payload.size()));
+std::string encode_record_header(RecordType type, size_t length) {
+  std::string header;
+  ByteWriter writer(header);
+  writer.u32(static_cast<uint32_t>(length));
   writer.u8(static_cast<uint8_t>(type));
-  writer.bytes(payload);
-  return record;
+  return header;
+}
+
+std::string encode_record(RecordType type, std::string_view payload) {
+  return encode_record_header(type, payload.size()).append(payload);
 }
 
 std::string encode_record(const FileEntry& entry) {
@@ -238,23 +240,36 @@ Result<FileFailure> decode_failure(std::string_view payload) {
   return failure;
 }
 
+std::string encode_done(uint8_t flags) {
+  RecordWriter record(RecordType::kDone);
+  record.payload().u8(flags);
+  return record.take();
+}
+
+Result<uint8_t> decode_done(std::string_view payload) {
+  ByteReader reader(payload);
+  uint8_t flags = reader.u8();
+  if (!reader.done() || (flags & ~kAllDoneFlags) != 0) return malformed("done in a");
+  return flags;
+}
+
 void RecordReader::add(std::string_view bytes) {
   buffer_.erase(0, std::exchange(begin_, 0));
   buffer_.append(bytes);
 }
 
-Result<std::optional<Record>> RecordReader::next() {
+Result<std::optional<FileRecord>> RecordReader::next() {
   std::string_view available = std::string_view(buffer_).substr(begin_);
-  if (available.size() < kRecordHeaderBytes) return std::optional<Record>();
+  if (available.size() < kRecordHeaderBytes) return std::optional<FileRecord>();
   ByteReader reader(available);
   uint32_t length = reader.u32();
   uint8_t type = reader.u8();
   if (length > kMaxRecordBytes || type > static_cast<uint8_t>(RecordType::kFailed))
     return malformed("record in a");
-  if (available.size() < kRecordHeaderBytes + length) return std::optional<Record>();
+  if (available.size() < kRecordHeaderBytes + length) return std::optional<FileRecord>();
   begin_ += kRecordHeaderBytes + length;
-  return std::optional<Record>(
-      Record{static_cast<RecordType>(type), available.substr(kRecordHeaderBytes, length)});
+  return std::optional<FileRecord>(
+      FileRecord{static_cast<RecordType>(type), available.substr(kRecordHeaderBytes, length)});
 }
 
 }  // namespace atl::agent

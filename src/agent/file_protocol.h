@@ -4,9 +4,16 @@
 // nothing that a program could not. The agent itself only passes the bytes on.
 //
 // A record is a length (u32, of the payload), a type (u8) and a payload. The worker ends with kDone
-// or kFailed. Records towards the worker come only for kWrite (kBytes…, kDone) and kUnpack
-// (kEntry, its kBytes…, the next kEntry, …, kDone): nothing takes effect under its final name
-// before kDone, so an upload that breaks leaves nothing.
+// or kFailed; a channel that closes without either lost its worker, and the close says how. Records
+// towards the worker come only for kWrite (kBytes…, kDone) and kUnpack (kEntry, its kBytes…, the
+// next kEntry, …, kDone). A written file has no name before kDone, so an upload that breaks leaves
+// nothing; each unpacked file appears whole, when the record after its last byte has come.
+//
+// Symbolic links are followed as programs follow them, but not those of /proc that lead to
+// another process's files (ELOOP). The last part of a path is followed only by kList, kRead, kFind,
+// kWatch, kPack, kUnpack and kChange. What cannot be read because it is no regular file is ENXIO, a
+// directory EISDIR. Lists, searches and packs leave out what has a path of more than kMaxPathBytes
+// (kPack: ENAMETOOLONG) and do not enter /proc and /sys unless they begin there.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +31,13 @@ namespace atl::agent {
 enum class FileOperation : uint8_t {
   kStat = 0,    // kEntry with attributes
   kList = 1,    // kEntry for each, sorted by path, after `cursor`, `depth` levels, at most `limit`
-  kRead = 2,    // kEntry, then kBytes: `length` bytes from `offset` on; a regular file only
+  kRead = 2,    // kEntry, then kBytes: at most `length` bytes from `offset` to its size
   kWrite = 3,   // temporary file, rename on kDone; then kEntry of the new file
   kMove = 4,    // to `target`; kEntry
   kRemove = 5,  // nothing
   kMakeDirectory = 6,  // kEntry
   kChange = 7,         // mode and attributes; kEntry with attributes
-  kFind = 8,           // kMatch: names that fit the glob `target`, contents that hold `text`
+  kFind = 8,           // kMatch: names that fit the glob `target`, lines that hold `text`
   kWatch = 9,          // kReady, then kChange until the channel is given up
   kPack = 10,          // the tree beneath `path`: kEntry with a relative path, then its kBytes
   kUnpack = 11,        // entries beneath `path`
@@ -53,6 +60,7 @@ inline constexpr size_t kMaxAttributeBytes = 4096;
 inline constexpr size_t kMaxRecordBytes = 1024 * 1024;  // a kEntry with all its attributes
 inline constexpr size_t kMaxFindTextBytes = 4096;
 inline constexpr size_t kMaxMatchTextBytes = 1024;
+inline constexpr uint32_t kMaxListEntries = 10'000;  // the largest `limit` of kList and kFind
 
 struct FileAttribute {
   std::string name;                  // "user.…"
@@ -63,14 +71,14 @@ struct FileRequest {
   FileOperation operation = FileOperation::kStat;
   std::string user = "user";
   std::string path;     // absolute
-  std::string target;   // kMove: absolute; kFind: a glob
-  std::string text;     // kFind
+  std::string target;   // kMove: absolute; kFind: a glob, of the name, or with a / of the path
+  std::string text;     // kFind: one line or a part of it
   std::string cursor;   // kList: the path of the last entry of the page before
   uint64_t offset = 0;  // kRead
   uint64_t length = 0;  // kRead
   uint32_t mode = 0;    // kWrite, kMakeDirectory: 0 is the usual one
-  uint32_t depth = 1;
-  uint32_t limit = 0;
+  uint32_t depth = 1;   // kList, kFind; 0: all
+  uint32_t limit = 0;   // kList, kFind; 0: kMaxListEntries
   uint32_t flags = 0;
   std::vector<FileAttribute> attributes;  // kChange, kWrite
 };
@@ -123,6 +131,14 @@ struct FileFailure {
   std::string path;  // what it was about, if not the request's
 };
 
+// Bits of the byte in kDone.
+enum class DoneFlag : uint8_t {
+  kExisted = 1 << 0,   // kWrite, kMakeDirectory, kMove: something stood there before
+  kCutShort = 1 << 1,  // kFind: a limit ended it
+};
+constexpr uint8_t bit(DoneFlag flag) { return static_cast<uint8_t>(flag); }
+inline constexpr uint8_t kAllDoneFlags = 0x3;
+
 enum class RecordType : uint8_t {
   kEntry = 0,
   kBytes = 1,
@@ -134,7 +150,7 @@ enum class RecordType : uint8_t {
   kFailed = 7,
 };
 
-struct Record {
+struct FileRecord {
   RecordType type;
   std::string_view payload;
 };
@@ -143,23 +159,27 @@ std::string encode(uint32_t channel, const FileRequest& request);  // a whole kO
 Result<FileRequest> decode_file_request(std::string_view payload);
 
 std::string encode_record(RecordType type, std::string_view payload = {});
+// To be followed by a payload of that length.
+std::string encode_record_header(RecordType type, size_t length);
 std::string encode_record(const FileEntry& entry);
 std::string encode_record(const FileChange& change);
 std::string encode_record(const FileMatch& match);
 std::string encode_record(const ListeningPort& port);
 std::string encode_record(const FileFailure& failure);
+std::string encode_done(uint8_t flags = 0);  // DoneFlags
 Result<FileEntry> decode_entry(std::string_view payload);
 Result<FileChange> decode_change(std::string_view payload);
 Result<FileMatch> decode_match(std::string_view payload);
 Result<ListeningPort> decode_port(std::string_view payload);
 Result<FileFailure> decode_failure(std::string_view payload);
+Result<uint8_t> decode_done(std::string_view payload);
 
 // Cuts the bytes of a channel into records.
 class RecordReader {
  public:
   void add(std::string_view bytes);
   // The next whole record, valid until the next call, or nothing yet, or an error for good.
-  Result<std::optional<Record>> next();
+  Result<std::optional<FileRecord>> next();
   bool empty() const { return begin_ == buffer_.size(); }
 
  private:

@@ -403,6 +403,10 @@ void TestDaemon::take(const Frame& frame) {
     hello_ = *hello;
     return;
   }
+  if (frame.type >= FrameType::kChannelData && frame.type <= FrameType::kChannelClose) {
+    if (on_channel) on_channel(frame);
+    return;
+  }
   Record& held = records_[frame.number];
   if (held.exit) {
     bool repeated = frame.type == FrameType::kExit || frame.type == FrameType::kStarted;

@@ -108,6 +108,8 @@ class TestDaemon {
 
   Record& record(uint32_t exec) { return records_[exec]; }
   void forget(uint32_t exec) { records_.erase(exec); }
+  // Gets the frames of channels.
+  std::function<void(const Frame&)> on_channel;
   // A frame contradicted what was held: bytes doubled, skipped or changed.
   const std::string& contradiction() const { return contradiction_; }
 

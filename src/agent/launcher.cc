@@ -74,6 +74,28 @@ Result<Launched> Launcher::launch_beside(const Leaf& leaf, const Start& start,
   return launched;
 }
 
+Result<Launched> Launcher::launch_worker(const Leaf& leaf, const FileRequest& request,
+                                         std::string_view payload, int socket) {
+  ATOLL_TRY_VOID(check_spare_descriptors(socket));
+  auto created = leaf.create();
+  if (!created) return failed("mkdir cgroup", created.error().system_errno());
+  auto directory = leaf.open_directory();
+  if (!directory) return failed("open cgroup", directory.error().system_errno());
+  StartFds fds = {.leaf = directory->get(),
+                  .standard_input = socket,
+                  .stdout_pipe = null_device(),
+                  .stderr_pipe = null_device(),
+                  .report = socket,
+                  .file_rules = file_rules_.get()};
+  if (has_spawner_) return take_spawned(spawner_.start(Becomes::kWorker, payload, fds));
+  auto outcome = start_worker(request, fds, open_files_.programs, Parent::kCaller);
+  if (!outcome) return failed("clone", outcome.error().system_errno());
+  Launched launched = {};
+  launched.pid = outcome->pid;
+  launched.pidfd = std::move(outcome->pidfd);
+  return launched;
+}
+
 Result<Launched> Launcher::clone_into(const Start& start, std::string_view start_payload,
                                       const StartFds& fds, Becomes becomes) {
   Launched launched = {};
@@ -92,8 +114,12 @@ Result<Launched> Launcher::clone_into(const Start& start, std::string_view start
     shortened = encode(0, rest);
     start_payload = std::string_view(shortened).substr(kHeaderBytes);
   }
-  auto pid = spawner_.start(start_payload, fds, becomes);
+  return take_spawned(spawner_.start(becomes, start_payload, fds));
+}
+
+Result<Launched> Launcher::take_spawned(Result<pid_t> pid) const {
   if (!pid) return failed(pid.error().message(), pid.error().system_errno());
+  Launched launched = {};
   launched.pid = *pid;
   // Our child and not waited for, so the number is still its own.
   auto pidfd = linux::open_pidfd(*pid);

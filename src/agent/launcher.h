@@ -30,6 +30,13 @@ class Launcher {
   // The same in a leaf that is there already, on given streams: without pipes of its own.
   Result<Launched> launch_beside(const Leaf& leaf, const Start& start, const Streams& streams);
 
+  // A file worker in a leaf of its own. `payload` is the encoded request; the socket becomes its
+  // standard input and stays the caller's.
+  Result<Launched> launch_worker(const Leaf& leaf, const FileRequest& request,
+                                 std::string_view payload, int socket);
+  // Fails if a descriptor of this number leaves too few.
+  Result<void> check_spare_descriptors(int highest) const;
+
   // The spawner is gone for good: nothing can ever be started again.
   bool lost() const { return has_spawner_ && !spawner_.alive(); }
   // Turns readable when the spawner is gone; -1 where there is none.
@@ -40,7 +47,8 @@ class Launcher {
 
  private:
   Launcher() = default;
-  Result<void> check_spare_descriptors(int highest) const;
+  // What the spawner has started.
+  Result<Launched> take_spawned(Result<pid_t> pid) const;
   Result<Launched> clone_into(const Start& start, std::string_view start_payload,
                               const StartFds& fds, Becomes becomes);
 

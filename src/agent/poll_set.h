@@ -27,11 +27,12 @@ enum class Source : uint8_t {
   kSpawner,  // its end
   kSudoListener,
   kSudoCall,
+  kChannel,
 };
 
 struct Watch {
   Source source;
-  uint32_t exec = 0;  // of kSudoCall: the number of the call
+  uint32_t exec = 0;  // of kSudoCall: the number of the call; of kChannel: the channel's
 };
 
 class PollSet {

@@ -14,8 +14,10 @@
 #include <algorithm>
 
 #include "agent/exec_filter.h"
+#include "agent/file_worker.h"
 #include "agent/passwd.h"
 #include "agent/probe.h"
+#include "agent/sudo_protocol.h"
 #include "agent/terminal.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
@@ -46,7 +48,8 @@ struct Plan {
   const StartFds& fds;
   const rlimit& open_files;
   Becomes becomes;
-  Account account;  // known since the step that finds it
+  const FileRequest* work = nullptr;  // of a worker
+  Account account = {};               // known since the step that finds it
 };
 
 uint64_t capabilities_of(const Account& account) {
@@ -183,6 +186,7 @@ std::vector<std::string> environment_of(const Plan& plan) {
 
 int execute(Plan& plan) {
   if (plan.becomes == Becomes::kProbe) become_probe();
+  if (plan.becomes == Becomes::kWorker) run_file_worker(STDIN_FILENO, *plan.work);
   const std::string& name = plan.start.arguments[0];
   std::vector<char*> arguments = pointers_to(plan.start.arguments);
   std::vector<std::string> variables = environment_of(plan);
@@ -208,8 +212,9 @@ int execute(Plan& plan) {
   return -1;
 }
 
-[[noreturn]] void give_up(int report, StartStep step) {
+[[noreturn]] void give_up(const Plan& plan, int report, StartStep step) {
   StartReport record = {step, errno};
+  if (plan.work != nullptr) refuse_file_work(report, step_name(step), errno);
   // A pipe takes so few bytes whole; without a reader there is nobody to tell.
   [[maybe_unused]] ssize_t written = write(report, &record, sizeof record);
   _exit(127);
@@ -245,9 +250,16 @@ int execute(Plan& plan) {
   };
   for (const auto& [step, take] : kSteps) {
     bool moved = step > StartStep::kStreams;
-    if (take(plan) != 0) give_up(moved ? kReportFd : plan.fds.report, step);
+    if (take(plan) != 0) give_up(plan, moved ? kReportFd : plan.fds.report, step);
   }
   _exit(127);  // not reached: the last step succeeds by not returning
+}
+
+Result<linux::CloneOutcome> clone_and_become(Plan& plan, Parent parent) {
+  uint64_t flags = parent == Parent::kCallersParent ? CLONE_PARENT : 0;
+  ATOLL_TRY(auto outcome, linux::clone_process({.flags = flags, .cgroup = plan.fds.leaf}));
+  if (outcome.in_child()) become_program(plan);
+  return outcome;
 }
 
 }  // namespace
@@ -265,7 +277,7 @@ std::string_view step_name(StartStep step) {
     case StartStep::kDescriptors:
       return "close descriptors";
     case StartStep::kUser:
-      return "find user";
+      return kFindUser;
     case StartStep::kControllingTerminal:
       return "take terminal";
     case StartStep::kOomScore:
@@ -302,11 +314,15 @@ Result<OpenFilesLimits> raise_open_files_limit() {
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
                                           const rlimit& open_files, Parent parent,
                                           Becomes becomes) {
-  Plan plan = {start, fds, open_files, becomes, {}};
-  uint64_t flags = parent == Parent::kCallersParent ? CLONE_PARENT : 0;
-  ATOLL_TRY(auto outcome, linux::clone_process({.flags = flags, .cgroup = fds.leaf}));
-  if (outcome.in_child()) become_program(plan);
-  return outcome;
+  Plan plan = {start, fds, open_files, becomes};
+  return clone_and_become(plan, parent);
+}
+
+Result<linux::CloneOutcome> start_worker(const FileRequest& request, const StartFds& fds,
+                                         const rlimit& open_files, Parent parent) {
+  Start start = {.arguments = {}, .environment = {}, .directory = "/", .user = request.user};
+  Plan plan = {start, fds, open_files, Becomes::kWorker, &request};
+  return clone_and_become(plan, parent);
 }
 
 }  // namespace atl::agent

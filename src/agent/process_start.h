@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "agent/file_protocol.h"
 #include "agent/protocol.h"
 #include "base/fd.h"
 #include "base/result.h"
@@ -30,7 +31,7 @@ enum class Parent : uint8_t { kCaller, kCallersParent };
 
 // What the new process is when it has taken all steps: the program of the Start, or, without an
 // execve, the birth probe (probe.h).
-enum class Becomes : uint32_t { kProgram, kProbe };
+enum class Becomes : uint32_t { kProgram, kProbe, kWorker };
 
 // The steps of a start, in order. A new process that fails in one writes a StartReport and ends;
 // one that succeeds closes the pipe by its execve; the probe closes it too.
@@ -74,5 +75,10 @@ Result<OpenFilesLimits> raise_open_files_limit();
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
                                           const rlimit& open_files, Parent parent,
                                           Becomes becomes = Becomes::kProgram);
+// A process behind the same walls that, instead of a program, carries out a file request on its
+// standard input; see file_worker.h. `fds.report` is the same socket: a start that fails says so in
+// a record.
+Result<linux::CloneOutcome> start_worker(const FileRequest& request, const StartFds& fds,
+                                         const rlimit& open_files, Parent parent);
 
 }  // namespace atl::agent

@@ -18,7 +18,7 @@
 namespace atl::agent {
 namespace {
 
-constexpr size_t kFdCount = 6;  // leaf, stdin, stdout, stderr, report, encoded Start
+constexpr size_t kFdCount = 6;  // leaf, stdin, stdout, stderr, report, encoded Start or FileRequest
 constexpr uint32_t kSpawnMagic = 0x4e575053;
 
 // In-sandbox root may stop the spawner, but not the agent's loop for long. Many short waits,
@@ -68,33 +68,41 @@ Result<bool> receive_request(int socket, SpawnRequest& request, ReceivedFds& fds
   ATOLL_TRY(linux::Received received, linux::receive_message(socket, bytes, fds));
   if (received.bytes == 0) return false;
   bool whole = received.whole && received.bytes == sizeof request && request.magic == kSpawnMagic &&
-               request.becomes <= Becomes::kProbe && received.fds == kFdCount;
+               request.becomes <= Becomes::kWorker && received.fds == kFdCount;
   if (!whole) return Error(Code::kCorrupt, "malformed spawn request");
   return true;
 }
 
+Result<linux::CloneOutcome> start_any(Becomes becomes, std::string_view payload,
+                                      const StartFds& fds, const rlimit& open_files) {
+  if (becomes == Becomes::kWorker) {
+    ATOLL_TRY(FileRequest request, decode_file_request(payload));
+    return start_worker(request, fds, open_files, Parent::kCallersParent);
+  }
+  ATOLL_TRY(Start start, decode_start(payload));
+  return start_process(start, fds, open_files, Parent::kCallersParent, becomes);
+}
+
 Result<pid_t> spawn(Becomes becomes, const ReceivedFds& fds, const SpawnBasis& basis) {
   ATOLL_TRY(std::string payload, read_all(fds[5].get(), kMaxRequestBytes));
-  ATOLL_TRY(Start start, decode_start(payload));
   StartFds start_fds = {.leaf = fds[0].get(),
                         .standard_input = fds[1].get(),
                         .stdout_pipe = fds[2].get(),
                         .stderr_pipe = fds[3].get(),
                         .report = fds[4].get(),
                         .file_rules = basis.file_rules.get()};
-  ATOLL_TRY(auto outcome,
-            start_process(start, start_fds, basis.open_files, Parent::kCallersParent, becomes));
+  ATOLL_TRY(auto outcome, start_any(becomes, payload, start_fds, basis.open_files));
   return outcome.pid;
 }
 
 }  // namespace
 
-Result<pid_t> Spawner::start(std::string_view start_payload, const StartFds& fds, Becomes becomes) {
+Result<pid_t> Spawner::start(Becomes becomes, std::string_view payload, const StartFds& fds) {
   if (!socket_) return Error(Code::kUnavailable, "spawner", EPIPE);
-  auto payload = memory_file(start_payload);
-  if (!payload) return Error(Code::kSystem, "memfd", payload.error().system_errno());
+  auto file = memory_file(payload);
+  if (!file) return Error(Code::kSystem, "memfd", file.error().system_errno());
   return exchange(becomes, {fds.leaf, fds.standard_input, fds.stdout_pipe, fds.stderr_pipe,
-                            fds.report, payload->get()});
+                            fds.report, file->get()});
 }
 
 Result<pid_t> Spawner::exchange(Becomes becomes, const int (&fds)[kFdCount]) {

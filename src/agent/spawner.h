@@ -4,7 +4,7 @@
 // must be a child of the agent.
 //
 // One request at a time over a SEQPACKET socket: a SpawnRequest with six descriptors, then a
-// SpawnReply.
+// SpawnReply. File workers are started like programs.
 #pragma once
 
 #include <sys/types.h>
@@ -23,9 +23,9 @@ class Spawner {
   Spawner() = default;
   explicit Spawner(Fd socket) : socket_(std::move(socket)) {}
 
-  // The program's number. `start_payload` is an encoded Start. An error names the operation alone.
-  // After one of the socket ("spawner") the spawner is given up for good.
-  Result<pid_t> start(std::string_view start_payload, const StartFds& fds, Becomes becomes);
+  // The program's number. `payload` is an encoded Start or FileRequest. An error names the
+  // operation alone. After one of the socket ("spawner") the spawner is given up for good.
+  Result<pid_t> start(Becomes becomes, std::string_view payload, const StartFds& fds);
 
   bool alive() const { return socket_.valid(); }
   int fd() const { return socket_.get(); }

@@ -76,5 +76,16 @@ TEST(Keys, ATenantSeesNothingOfAnother) {
   EXPECT_EQ(server.send(Method::kGet, path).status, 200);
 }
 
+TEST(Openapi, IsServedWithoutAKeyAndOnlyWhenItChanged) {
+  TestServer server;
+  auto first = server.send_as(Method::kGet, "/openapi.json", {});
+  ASSERT_EQ(first.status, 200);
+  EXPECT_EQ(text_of(body_of(first), "openapi"), "3.1.0");
+  std::string tag(*first.headers.find("ETag"));
+  auto again = server.send_as(Method::kGet, "/openapi.json", {{"If-None-Match", tag}});
+  EXPECT_EQ(again.status, 304);
+  EXPECT_TRUE(again.body.empty());
+}
+
 }  // namespace
 }  // namespace atl::api

@@ -24,8 +24,8 @@ Error invalid_parameter(std::string_view name, std::string_view must) {
       .with_field(name);
 }
 
-Result<std::optional<uint64_t>> number_parameter(const http::Request& request,
-                                                 std::string_view name) {
+Result<std::optional<uint64_t>> number_parameter(std::string_view name,
+                                                 const http::Request& request) {
   if (!is_named(request.query, name)) return std::optional<uint64_t>();
   std::string text = http::query_parameter(request.query, name).value_or("");
   uint64_t number = 0;
@@ -35,7 +35,7 @@ Result<std::optional<uint64_t>> number_parameter(const http::Request& request,
   return std::optional(number);
 }
 
-Result<bool> flag_parameter(const http::Request& request, std::string_view name) {
+Result<bool> flag_parameter(std::string_view name, const http::Request& request) {
   if (!is_named(request.query, name)) return false;
   std::string text = http::query_parameter(request.query, name).value_or("");
   if (text != "true" && text != "false")

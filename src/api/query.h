@@ -13,9 +13,9 @@ namespace atl::api {
 Error invalid_parameter(std::string_view name, std::string_view must);
 
 // A whole number; nothing if it is not given.
-Result<std::optional<uint64_t>> number_parameter(const http::Request& request,
-                                                 std::string_view name);
+Result<std::optional<uint64_t>> number_parameter(std::string_view name,
+                                                 const http::Request& request);
 // "true" or "false"; false if it is not given.
-Result<bool> flag_parameter(const http::Request& request, std::string_view name);
+Result<bool> flag_parameter(std::string_view name, const http::Request& request);
 
 }  // namespace atl::api

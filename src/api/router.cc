@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/failure.h"
+#include "api/idempotent_call.h"
 #include "base/ids.h"
 #include "base/log.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kRequestIdLength = 16;
 constexpr std::string_view kBearer = "Bearer ";
+constexpr std::string_view kRestMark = "...}";
 
 std::vector<std::string_view> split(std::string_view path) {
   std::vector<std::string_view> segments;
@@ -29,7 +31,10 @@ std::vector<std::string_view> split(std::string_view path) {
 std::optional<std::vector<std::string>> fit(std::string_view pattern, std::string_view path) {
   auto wanted = split(pattern);
   auto given = split(path);
-  if (wanted.size() != given.size()) return std::nullopt;
+  bool takes_rest = pattern.ends_with(kRestMark);
+  if (takes_rest) wanted.pop_back();
+  if (takes_rest ? given.size() < wanted.size() : given.size() != wanted.size())
+    return std::nullopt;
   std::vector<std::string> parameters;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i].starts_with('{')) {
@@ -40,15 +45,19 @@ std::optional<std::vector<std::string>> fit(std::string_view pattern, std::strin
     if (!decoded || decoded->empty()) return std::nullopt;
     parameters.push_back(std::move(*decoded));
   }
+  // As it came: what takes it decides what a malformed or escaped part means.
+  if (takes_rest && given.size() == wanted.size()) parameters.emplace_back();
+  if (takes_rest && given.size() > wanted.size())
+    parameters.emplace_back(given[wanted.size()].data(), path.data() + path.size());
   return parameters;
 }
 
+// Only a number is a port: "localhost:1.attacker.example" is no name of ours.
 std::string_view without_port(std::string_view host) {
-  if (host.starts_with('[')) {
-    size_t end = host.find(']');
-    return end == host.npos ? host : host.substr(0, end + 1);
-  }
-  return host.substr(0, host.find(':'));
+  size_t colon = host.rfind(':');
+  if (colon == host.npos || host.ends_with(']')) return host;
+  bool number = host.find_first_not_of("0123456789", colon + 1) == host.npos;
+  return number ? host.substr(0, colon) : host;
 }
 
 bool is_loopback_name(std::string_view name) {
@@ -67,12 +76,30 @@ Error refusal(Code code, std::string message, std::string_view reason) {
   return Error(code, std::move(message)).with_reason(reason);
 }
 
+Error body_refusal(const Error& error) {
+  if (error.code() == Code::kExhausted)
+    return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
+  if (error.code() == Code::kInvalid)
+    return refusal(Code::kInvalid, error.message(), "malformed_request");
+  if (error.code() == Code::kTimeout)
+    return refusal(Code::kTimeout, "the body did not come", "request_timeout");
+  return error;
+}
+
 }  // namespace
 
-Router::Router(sandbox::Keys& keys, std::set<std::string, std::less<>> host_names)
-    : keys_(keys), host_names_(std::move(host_names)) {}
+Router::Router(sandbox::Keys& keys, sandbox::Idempotency& idempotency,
+               std::set<std::string, std::less<>> host_names)
+    : keys_(keys), idempotency_(idempotency), host_names_(std::move(host_names)) {}
 
 void Router::add(Route route) { routes_.push_back(std::move(route)); }
+
+std::string Router::listing() const {
+  std::string lines;
+  for (const Route& route : routes_)
+    lines += std::string(method_name(route.method)) + " " + route.pattern + "\n";
+  return lines;
+}
 
 http::Response Router::refuse(int status, std::string_view reason) {
   std::string request_id = random_text(kRequestIdLength);
@@ -144,9 +171,7 @@ Router::Match Router::match(const http::Request& request) const {
 http::Task<Result<std::string>> Router::read_body(http::Exchange& exchange, const Route& route) {
   if (route.body == Route::Body::kStream) co_return std::string();
   auto body = co_await exchange.read_body(kMaxBodyBytes);
-  if (!body && body.error().code() == Code::kExhausted)
-    co_return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
-  if (!body) co_return std::move(body).error();
+  if (!body) co_return body_refusal(body.error());
   if (!body->empty() && !is_json(exchange.request()))
     co_return refusal(Code::kInvalid, "the body must be application/json",
                       "unsupported_media_type");
@@ -179,9 +204,17 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
   }
   if (!ready_ && found.route->access != Route::Access::kPublic)
     co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
-  ATOLL_CO_TRY(std::string body, co_await read_body(exchange, *found.route));
-  Call call{exchange, tenant, std::move(found.parameters), std::move(body), request_id};
-  ATOLL_CO_TRY(std::optional<http::Response> response, co_await found.route->action(call));
+  auto body = co_await read_body(exchange, *found.route);
+  if (!body && body.error().code() == Code::kCancelled) {
+    answered = true;  // the peer has gone
+    co_return http::Response();
+  }
+  if (!body) co_return std::move(body).error();
+  Call call{exchange, tenant, std::move(found.parameters), std::move(*body), request_id};
+  bool once = found.route->effect == Route::Effect::kCreates && has_idempotency_key(request);
+  const RouteAction& action = found.route->action;
+  http::Task<Reply> task = once ? run_once(idempotency_, call, action) : action(call);
+  ATOLL_CO_TRY(std::optional<http::Response> response, co_await std::move(task));
   if (!response) {
     answered = true;
     co_return http::Response();

@@ -10,9 +10,14 @@
 #include <thread>
 
 #include "api/health.h"
+#include "api/openapi.h"
+#include "api/v1/archive.h"
+#include "api/v1/artifacts.h"
 #include "api/v1/execs.h"
+#include "api/v1/files.h"
 #include "api/v1/keys.h"
 #include "api/v1/receipt.h"
+#include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
 #include "http/client.h"
 #include "http/server.h"
@@ -25,8 +30,13 @@ class TestServer {
   explicit TestServer(http::Limits limits = {}) {
     key = bed.draw_key();
     add_health_routes(router);
+    add_openapi_route(router);
     v1::add_sandbox_routes(router, bed.sandboxes());
     v1::add_exec_routes(router, bed.sandboxes());
+    v1::add_file_routes(router, bed.sandboxes());
+    v1::add_archive_routes(router, bed.sandboxes());
+    v1::add_artifact_routes(router, bed.sandboxes());
+    v1::add_run_route(router, bed.sandboxes());
     v1::add_receipt_route(router, bed.sandboxes());
     v1::add_key_routes(router, bed.keys());
     router.set_ready();
@@ -71,9 +81,18 @@ class TestServer {
     done.get_future().wait();
   }
 
+  bool has_connections_within(size_t count, std::chrono::milliseconds time) {
+    auto end = std::chrono::steady_clock::now() + time;
+    size_t open = count + 1;
+    while (open != count && std::chrono::steady_clock::now() < end)
+      run_inside([&] { open = server_->open_connections(); });
+    return open == count;
+  }
+
   sandbox::TestBed bed;
   std::string key;
-  Router router{bed.keys(), {}};
+  sandbox::Idempotency idempotency{bed.context().get_executor(), bed.ledger(), bed.clock};
+  Router router{bed.keys(), idempotency, {}};
   unsigned short port = 0;
 
  private:

@@ -13,9 +13,14 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "api/health.h"
+#include "api/openapi.h"
+#include "api/v1/archive.h"
+#include "api/v1/artifacts.h"
 #include "api/v1/execs.h"
+#include "api/v1/files.h"
 #include "api/v1/keys.h"
 #include "api/v1/receipt.h"
+#include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -31,6 +36,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::chrono::milliseconds kAdoptPause{50};
+constexpr uint64_t kArtifactBudgetBytes = 4ull << 30;  // of sandboxes that are gone
 constexpr uint64_t kFreeSpaceFloorBytes = 1ull << 30;
 // Limits are ceilings that few sandboxes reach, so more may be promised than is there.
 constexpr uint64_t kMemoryOvercommit = 4;
@@ -55,7 +61,8 @@ Task<void> pause_for(std::chrono::milliseconds time) {
 }
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
-Task<void> take_up(sandbox::Sandboxes& sandboxes, api::Router& router) {
+Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::Idempotency& idempotency,
+                   api::Router& router) {
   while (true) {
     auto adopted = co_await sandboxes.adopt();
     if (adopted) break;
@@ -67,6 +74,7 @@ Task<void> take_up(sandbox::Sandboxes& sandboxes, api::Router& router) {
   while (true) {
     co_await sandboxes.wait_due();
     co_await sandboxes.sweep();
+    co_await idempotency.sweep();
   }
 }
 
@@ -82,6 +90,11 @@ Task<void> stop_on_signal(http::Server& server) {
 Task<void> serve(http::Server& server, asio::io_context& context) {
   co_await server.run();
   context.stop();
+}
+
+// For tests/wire, which compares the routes that are served with the contract.
+Result<void> publish_routes(const Options& options, const api::Router& router) {
+  return replace_file(options.run_directory + "/daemon/routes", router.listing(), 0644);
 }
 
 Result<void> publish_address(const Options& options, unsigned short port) {
@@ -103,6 +116,8 @@ Result<void> run_daemon(const Options& options) {
   ATOLL_TRY_VOID(make_directory(own_directory + "/outputs", 0700));
   ATOLL_TRY(auto outputs,
             store::OutputLogs::open(own_directory + "/outputs", options.log_budget_bytes));
+  ATOLL_TRY(auto artifacts,
+            store::Artifacts::open(own_directory + "/artifacts", kArtifactBudgetBytes));
   ATOLL_TRY(auto templates, store::Templates::open(options.state_directory + "/templates"));
 
   // Suspended coroutines are destroyed with the io_context and still hold reservations and logs:
@@ -113,15 +128,22 @@ Result<void> run_daemon(const Options& options) {
   asio::io_context context(1);
   isolate::JailDriver driver(context.get_executor(), options.run_directory);
   sandbox::Keys keys(ledger);
-  sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs};
+  sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs, artifacts};
   sandbox::Sandboxes sandboxes(services, admission, templates);
 
-  api::Router router(keys, options.host_names);
+  sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
+  api::Router router(keys, idempotency, options.host_names);
   api::add_health_routes(router);
+  api::add_openapi_route(router);
   api::v1::add_sandbox_routes(router, sandboxes);
   api::v1::add_exec_routes(router, sandboxes);
+  api::v1::add_file_routes(router, sandboxes);
+  api::v1::add_archive_routes(router, sandboxes);
+  api::v1::add_artifact_routes(router, sandboxes);
+  api::v1::add_run_route(router, sandboxes);
   api::v1::add_receipt_route(router, sandboxes);
   api::v1::add_key_routes(router, keys);
+  ATOLL_TRY_VOID(publish_routes(options, router));
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,
@@ -131,7 +153,7 @@ Result<void> run_daemon(const Options& options) {
   // detached: these three are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
   asio::co_spawn(context, stop_on_signal(*server), asio::detached);
-  asio::co_spawn(context, take_up(sandboxes, router), asio::detached);
+  asio::co_spawn(context, take_up(sandboxes, idempotency, router), asio::detached);
   context.run();
   ledger.finish();
   log_info("stopped");

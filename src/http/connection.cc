@@ -79,6 +79,8 @@ Task<bool> Connection::serve_one() {
   owes_continue_ = parser_->expects_continue();
   answer_ = Answer();
   next_comment_ = kNever;
+  bad_body_.reset();
+  body_deadline_ = kNever;
   Exchange exchange(*this, parser_->take_request());
   handling_ = true;
   co_await call_handler(exchange);
@@ -203,15 +205,21 @@ Task<Result<size_t>> Connection::read_body_some(std::span<char> into) {
   ATOLL_CHECK(!into.empty());
   for (;;) {
     if (broken_) co_return *broken_;
+    if (bad_body_) co_return *bad_body_;
     if (parser_->body_done()) co_return size_t{0};
     auto decoded = parser_->decode(wire_.input(), into);
-    if (!decoded.ok()) co_return fail(std::move(decoded).error());
+    if (!decoded.ok()) {
+      bad_body_ = std::move(decoded).error();
+      continue;
+    }
     wire_.consume(decoded->consumed);
     if (decoded->produced > 0) co_return decoded->produced;
     if (parser_->body_done()) co_return size_t{0};
     ATOLL_CO_TRY_VOID(co_await receive_body());
   }
 }
+
+void Connection::expect_whole_body() { body_deadline_ = from_now(rules_.limits.whole_body_time); }
 
 Task<Result<size_t>> Connection::receive_body() {
   if (owes_continue_ && answer_.stage == Answer::Stage::kNone) {
@@ -222,7 +230,12 @@ Task<Result<size_t>> Connection::receive_body() {
   owes_continue_ = false;
   uint64_t left = parser_->body_bytes_left().value_or(kMaxBodyInputBytes);
   size_t room = std::clamp<uint64_t>(left, kFirstInputBytes, kMaxBodyInputBytes);
-  auto count = co_await wire_.read_more(from_now(rules_.limits.body_time), room);
+  SteadyTime deadline = std::min(from_now(rules_.limits.body_time), body_deadline_);
+  auto count = co_await wire_.read_more(deadline, room);
+  if (!count.ok() && count.error().code() == Code::kTimeout) {
+    bad_body_ = count.error();
+    co_return *bad_body_;
+  }
   if (!count.ok()) co_return fail(std::move(count).error());
   if (*count == 0) {
     co_return fail(Error(Code::kCancelled, "read body: peer closed before its end"));
@@ -231,7 +244,7 @@ Task<Result<size_t>> Connection::receive_body() {
 }
 
 After Connection::after_answer(const Headers& headers) const {
-  if (!parser_->keep_alive() || stopping_ || headers.lists("connection", "close")) {
+  if (!parser_->keep_alive() || stopping_ || bad_body_ || headers.lists("connection", "close")) {
     return After::kClose;
   }
   if (parser_->body_done()) return After::kKeepAlive;

@@ -45,6 +45,8 @@ class Connection {
 
   // For Exchange.
   Task<Result<size_t>> read_body_some(std::span<char> into);
+  // From now on the rest of the body has whole_body_time: a byte now and then is progress for ever.
+  void expect_whole_body();
   std::optional<uint64_t> body_bytes_left() const { return parser_->body_bytes_left(); }
   bool speaks_http_1_1() const { return !parser_->is_http_1_0(); }
   Task<Result<void>> send(Method request_method, Response response);
@@ -92,6 +94,9 @@ class Connection {
   bool served_before_ = false;
   bool owes_continue_ = false;
   std::optional<Error> broken_;
+  // The body cannot be read on; an answer can still be given, as the last one.
+  std::optional<Error> bad_body_;
+  SteadyTime body_deadline_ = kNever;
   std::optional<RequestParser> parser_;
   Answer answer_;
   SteadyTime next_comment_ = kNever;

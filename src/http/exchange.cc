@@ -34,6 +34,7 @@ Task<Result<std::string>> Exchange::read_body(size_t limit) {
   if (claimed && *claimed > limit) {
     co_return Error(Code::kExhausted, "read body: more than " + std::to_string(limit) + " bytes");
   }
+  connection_.expect_whole_body();
   std::string body;
   size_t filled = 0;
   for (;;) {

@@ -4,7 +4,8 @@
 //
 // Belongs to the io_context thread. Valid until the handler's coroutine ends. When the peer goes
 // away or a time limit runs out, the pending operation returns an error (kCancelled or kTimeout)
-// and so do all later ones.
+// and so do all later ones. Only a body that is malformed (kInvalid) or does not come (kTimeout)
+// can still be answered.
 #pragma once
 
 #include <memory>

@@ -41,21 +41,33 @@ Result<void> append_fields(std::string& out, const Headers& headers) {
   return {};
 }
 
+using DateText = char[32];
+
+void write_date(DateText& text, time_t second) {
+  tm parts;
+  gmtime_r(&second, &parts);
+  strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+}
+
 void append_date(std::string& out) {
   // strftime costs 0.5 µs, and the text changes once a second. Trivial types: nothing to construct.
   thread_local time_t second = 0;
-  thread_local char text[32] = {};
+  thread_local DateText text = {};
   time_t now = time(nullptr);
   if (now != second) {
-    tm parts;
-    gmtime_r(&now, &parts);
-    strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    write_date(text, now);
     second = now;
   }
   append_field(out, "Date", text);
 }
 
 }  // namespace
+
+std::string http_date(WallTime time) {
+  DateText text;
+  write_date(text, std::chrono::system_clock::to_time_t(time));
+  return text;
+}
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "http/message.h"
 
@@ -41,6 +42,9 @@ struct RequestHead {
 };
 
 Result<std::string> format_request_head(const RequestHead& head, const Headers& headers);
+
+// Sun, 06 Nov 1994 08:49:37 GMT
+std::string http_date(WallTime time);
 
 // Content-Length as a number; nothing if there is none, or not exactly one of digits only.
 std::optional<uint64_t> content_length(const Headers& headers);

@@ -211,12 +211,15 @@ struct FakeDriver::Agent {
       if (is_new) frames += output_from(frame.number, 0, 0);
     } else if (frame.type == agent::FrameType::kExitAcknowledge) {
       execs.erase(frame.number);
+    } else if (frame.type >= agent::FrameType::kOpenFiles) {
+      frames += files.answer(frame);
     }
     return frames;
   }
 
   static Task<void> serve(std::shared_ptr<Agent> self, std::shared_ptr<AgentSocket> socket) {
     agent::FrameReader reader(agent::FrameReader::Side::kAgent);
+    self->files.drop_channels();
     std::string out = self->hello();
     while (true) {
       asio::const_buffer bytes = asio::buffer(out);
@@ -245,6 +248,7 @@ struct FakeDriver::Agent {
   Nonce nonce;
   WallLimits limits;
   std::map<uint32_t, FakeExec> execs;
+  FakeFiles files;
   std::shared_ptr<AgentSocket> socket;  // the agent's end; shared with the serving task
   bool dead = false;
 };
@@ -311,9 +315,23 @@ void FakeDriver::kill_agent(SandboxId id) {
 
 void FakeDriver::drop_stream(SandboxId id) { agents_.at(id)->drop(); }
 
+Task<Result<void>> FakeDriver::change_limits(SandboxId id, WallLimits limits) {
+  auto found = agents_.find(id);
+  if (found == agents_.end()) co_return Error(Code::kNotFound, "no such isolate");
+  if (!limit_change_errors.empty()) {
+    Error error = std::move(limit_change_errors.front());
+    limit_change_errors.pop_front();
+    co_return error;
+  }
+  found->second->limits = limits;
+  co_return Result<void>();
+}
+
 const WallLimits& FakeDriver::limits(SandboxId id) const { return agents_.at(id)->limits; }
 
 void FakeDriver::forget_execs(SandboxId id) { agents_.at(id)->execs.clear(); }
+
+FakeFiles& FakeDriver::files(SandboxId id) { return agents_.at(id)->files; }
 
 void FakeDriver::inject(SandboxId id, std::string bytes) {
   boost::system::error_code ignored;

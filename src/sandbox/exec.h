@@ -24,7 +24,7 @@ namespace atl::sandbox {
 struct ExecRequest {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;  // NAME=value, on top of the sandbox's
-  std::string directory = "/home/user";  // empty: the user's home
+  std::string directory = {};            // empty: the user's home
   std::string user = "user";
   std::string input = {};  // the first bytes of its standard input
   agent::InputMode input_mode = agent::InputMode::kEnds;
@@ -34,6 +34,7 @@ struct ExecRequest {
   agent::OnOutputLimit on_output_limit = agent::OnOutputLimit::kCut;
   uint32_t cpu_time_ms = 0;  // 0: not limited
   uint32_t open_files = 0;   // 0: the sandbox's
+  std::optional<store::IdempotencyKey> idempotency_key = {};
 };
 
 // How far the agent has taken its input. Only one caller may add to it at a time.
@@ -42,6 +43,10 @@ struct ExecInput {
   bool known = false;  // after a restart, not before the agent has said so
   bool closed = false;
   bool busy = false;
+  // Bytes from `pending_at` on that were sent and perhaps lost with a stream. They stay although
+  // whoever brought them has gone: the next bytes must not take their place.
+  std::string pending = {};
+  uint64_t pending_at = 0;
 };
 
 // Who may write to it by an attached WebSocket. A new holder takes the place of the old one, which

@@ -33,6 +33,10 @@ void ExecControl::link_up(std::shared_ptr<isolate::AgentLink> link) {
   ++streams_;
 }
 
+void ExecControl::start(const std::string& start_frame) const {
+  if (link_) link_->send(start_frame);
+}
+
 Result<void> ExecControl::signal(const Exec& exec, int signal_number) const {
   if (exec.ended()) return not_running();
   if (!link_) return agent_unavailable();
@@ -70,36 +74,48 @@ Task<Result<std::unique_ptr<ExecControl::Turn>>> ExecControl::take_turn(
     std::shared_ptr<Exec> exec) const {
   while (!exec->ended() && (exec->input().busy || !exec->input().known))
     ATOLL_CO_TRY_VOID(co_await wait(*exec));
-  co_return std::make_unique<Turn>(exec);
+  auto turn = std::make_unique<Turn>(exec);
+  auto sent = co_await send_pending(*exec);
+  // An input that is closed tells the caller so when it writes.
+  if (!sent && sent.error().code() != Code::kConflict) co_return std::move(sent).error();
+  co_return turn;
 }
 
 bool ExecControl::can_send(const Exec& exec, unsigned long sent_on) const {
-  // Before it has started, its input may be known only by a start frame that is still under way.
+  // Before it has started, its start frame may still be under way.
   return link_ && exec.started() && sent_on != streams_;
 }
 
 Task<Result<void>> ExecControl::write(const Turn& turn, std::string_view bytes) const {
-  Exec& exec = turn.exec();
-  const uint64_t begin = exec.input().taken;
+  ExecInput& input = turn.exec().input();
   // One piece at a time is within every credit that the agent gives.
-  for (uint64_t end = begin; end < begin + bytes.size();) {
-    end = std::min<uint64_t>(end + agent::kMaxInputBytes, begin + bytes.size());
-    unsigned long sent_on = 0;
-    while (exec.input().taken < end) {
-      ATOLL_CO_TRY_VOID(check_open(exec));
-      uint64_t from = exec.input().taken;
-      if (can_send(exec, sent_on)) {
-        send_input(exec, from, bytes.substr(from - begin, end - from));
-        sent_on = streams_;
-      }
-      ATOLL_CO_TRY_VOID(co_await wait(exec));
-    }
+  while (!bytes.empty()) {
+    std::string_view piece = bytes.substr(0, agent::kMaxInputBytes);
+    bytes.remove_prefix(piece.size());
+    input.pending = piece;
+    input.pending_at = input.taken;
+    ATOLL_CO_TRY_VOID(co_await send_pending(turn.exec()));
   }
   co_return Result<void>();
 }
 
-void ExecControl::send_input(const Exec& exec, uint64_t offset, std::string_view bytes) const {
-  link_->send(agent::encode(exec.id().number(), agent::Input{offset, bytes}));
+Task<Result<void>> ExecControl::send_pending(Exec& exec) const {
+  ExecInput& input = exec.input();
+  unsigned long sent_on = 0;
+  while (input.taken < input.pending_at + input.pending.size()) {
+    auto open = check_open(exec);
+    if (!open) input.pending.clear();
+    ATOLL_CO_TRY_VOID(open);
+    if (can_send(exec, sent_on)) {
+      std::string_view rest = input.pending;
+      rest.remove_prefix(input.taken - input.pending_at);
+      link_->send(agent::encode(exec.id().number(), agent::Input{input.taken, rest}));
+      sent_on = streams_;
+    }
+    ATOLL_CO_TRY_VOID(co_await wait(exec));
+  }
+  input.pending = std::string();
+  co_return Result<void>();
 }
 
 Task<Result<void>> ExecControl::end_input(const Turn& turn) const {

@@ -17,6 +17,8 @@ class ExecControl {
   void link_up(std::shared_ptr<isolate::AgentLink> link);
   void link_lost() { link_.reset(); }
 
+  // Nothing happens without a stream: start frames are sent again on the next.
+  void start(const std::string& start_frame) const;
   Result<void> signal(const Exec& exec, int signal_number) const;
   Result<void> resize(const Exec& exec, agent::TerminalSize size) const;
 
@@ -32,7 +34,8 @@ class ExecControl {
    private:
     std::shared_ptr<Exec> exec_;
   };
-  // Returns when it is the caller's turn and the agent has said how far the input has got.
+  // Returns when it is the caller's turn, the agent has said how far the input has got and has
+  // taken what the caller before left under way.
   Task<Result<std::unique_ptr<Turn>>> take_turn(std::shared_ptr<Exec> exec) const;
   // Adds bytes behind what was taken; returns when the agent has taken them all. kConflict: its
   // input is closed or it has ended. kUnavailable: no stream for too long. kCancelled: the caller's
@@ -43,9 +46,10 @@ class ExecControl {
 
  private:
   bool can_send(const Exec& exec, unsigned long sent_on) const;
-  // False when the caller was cancelled; kUnavailable when no stream comes up.
+  // kCancelled when the caller was; kUnavailable when no stream comes up.
   Task<Result<void>> wait(Exec& exec) const;
-  void send_input(const Exec& exec, uint64_t offset, std::string_view bytes) const;
+  // Returns when the agent has taken what is pending.
+  Task<Result<void>> send_pending(Exec& exec) const;
 
   std::shared_ptr<isolate::AgentLink> link_;
   unsigned long streams_ = 0;  // how many there were: what was sent on an older one may be lost

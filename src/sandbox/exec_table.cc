@@ -8,23 +8,44 @@
 
 namespace atl::sandbox {
 
-ExecTable::ExecTable(Services& services, SandboxId sandbox, store::TenantId tenant,
-                     std::function<void()> on_silence)
-    : services_(services), sandbox_(sandbox), tenant_(tenant), on_silence_(std::move(on_silence)) {}
+ExecTable::ExecTable(Services& services, const store::SandboxRow& row,
+                     std::function<void()> break_talk)
+    : services_(services),
+      sandbox_(row.id),
+      tenant_(row.tenant),
+      break_talk_(std::move(break_talk)),
+      next_number_(row.next_exec) {}
 
 Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
                                                       std::string description) {
   if (live_.size() >= agent::kMaxExecs)
     co_return Error(Code::kExhausted, "the sandbox has its full number of running execs")
         .with_reason("too_many_execs");
-  int64_t created_at_ms = to_milliseconds(services_.clock.wall_now());
-  auto insert = [=, tenant = tenant_, sandbox = sandbox_](store::Catalog& catalog) {
-    return catalog.execs().insert(tenant, sandbox, description, created_at_ms);
-  };
-  ATOLL_CO_TRY(ExecId id, co_await services_.ledger.run(insert));
-  store::ExecRow row{.sandbox = sandbox_, .tenant = tenant_, .id = id};
+  auto id = ExecId::from_number(next_number_);
+  if (!id)
+    co_return Error(Code::kExhausted, "the sandbox has had too many execs")
+        .with_reason("too_many_execs");
+  ++next_number_;
+  store::ExecRow row{.sandbox = sandbox_, .tenant = tenant_, .id = *id};
   row.request = std::move(description);
-  row.created_at_ms = created_at_ms;
+  row.created_at_ms = to_milliseconds(services_.clock.wall_now());
+  auto key = request.idempotency_key;
+  auto exec = begin(row, std::move(request));
+  // While the agent starts it. A crash before this is done leaves an exec that no row knows, which
+  // the next welcome ends.
+  auto insert = [row, key](store::Catalog& catalog) {
+    return key ? catalog.idempotency().insert_exec(*key, row) : catalog.execs().insert(row);
+  };
+  auto stored = co_await services_.ledger.run(insert);
+  if (stored) co_return exec;
+  if (!exec->ended())
+    leave(*exec, ended_row(row, Verdict::kPlatformError, "it was not stored", exec->offsets()));
+  break_talk_();
+  co_return std::move(stored).error();
+}
+
+std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request) {
+  ExecId id = row.id;
   auto exec = std::make_shared<Exec>(services_.executor, std::move(row),
                                      ExecOutput(services_.outputs, sandbox_, id),
                                      request.output_limit_bytes);
@@ -45,7 +66,8 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
                      .input_mode = request.input_mode,
                      .terminal = request.terminal};
   entry.start_frame = agent::encode(id.number(), start);
-  co_return exec;
+  control_.start(entry.start_frame);
+  return exec;
 }
 
 Result<void> ExecTable::adopt(store::ExecRow row, uint64_t output_limit_bytes) {
@@ -66,7 +88,7 @@ ExecTable::Entry& ExecTable::enter(std::shared_ptr<Exec> exec, std::chrono::mill
     std::shared_ptr<Exec> silent = weak.lock();
     if (error || !silent || silent->ended()) return;
     silence_ = "the agent did not end " + silent->id().string() + " in its time";
-    on_silence_();
+    break_talk_();
   });
   uint32_t number = exec->id().number();
   auto [entry, is_new] = live_.emplace(number, Entry{std::move(exec), std::move(timer)});
@@ -134,6 +156,9 @@ Task<Result<agent::Welcome>> ExecTable::welcome(agent::Hello hello) {
   std::set<uint32_t> named;
   for (agent::ExecOffsets produced : hello.execs) {
     named.insert(produced.exec);
+    // Also those that no row knows, because atolld crashed too early: a number is used once.
+    if (ExecId::from_number(produced.exec))
+      next_number_ = std::max(next_number_, produced.exec + 1);
     if (Entry* entry = entry_of(produced.exec)) {
       welcome.execs.push_back(entry->exec->offsets());
       continue;
@@ -229,6 +254,9 @@ Task<Result<void>> ExecTable::finish(std::shared_ptr<Exec> exec, store::ExecRow 
   auto store_row = [row](store::Catalog& catalog) { return catalog.execs().finish(row); };
   auto stored = co_await services_.ledger.run(store_row);
   // kConflict: another path ended it while this one waited, and the first verdict stays.
+  // kNotFound: its row could not be stored either; create() is about to end it.
+  if (!stored && stored.error().code() == Code::kNotFound)
+    co_return Error(Code::kUnavailable, "the exec was not stored");
   if (!stored && stored.error().code() != Code::kConflict) co_return std::move(stored).error();
   if (exec->ended()) co_return Result<void>();
   leave(*exec, std::move(row));

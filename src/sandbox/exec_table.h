@@ -16,6 +16,7 @@
 #include "sandbox/exec.h"
 #include "sandbox/exec_control.h"
 #include "sandbox/ledger.h"
+#include "store/artifacts.h"
 #include "store/output_log.h"
 
 namespace atl::sandbox {
@@ -27,17 +28,18 @@ struct Services {
   Ledger& ledger;
   const Clock& clock;
   store::OutputLogs& outputs;
+  store::Artifacts& artifacts;
   // How much longer than an exec's own time limit atolld waits for its end.
   std::chrono::milliseconds silence_grace{30'000};
 };
 
 class ExecTable {
  public:
-  // `on_silence`: see silence().
-  ExecTable(Services& services, SandboxId sandbox, store::TenantId tenant,
-            std::function<void()> on_silence);
+  // `break_talk`: ends the agent's stream, which is then taken up again or, after a silence(), not.
+  ExecTable(Services& services, const store::SandboxRow& row, std::function<void()> break_talk);
 
-  // Stores the row, opens the logs and keeps the start frame until the agent has taken it.
+  // Sends the start frame, and keeps it until the agent has confirmed; stores the row at the same
+  // time. Returns when it is stored: until then nobody may learn of the exec.
   Task<Result<std::shared_ptr<Exec>>> create(ExecRequest request, std::string description);
   // Takes up execs that ran when atolld stopped.
   Result<void> adopt(store::ExecRow row, uint64_t output_limit_bytes);
@@ -76,6 +78,7 @@ class ExecTable {
     std::string start_frame = {};                         // empty once confirmed
   };
 
+  std::shared_ptr<Exec> begin(store::ExecRow row, ExecRequest request);
   // Makes its entry, which waits for the agent until `patience` is over.
   Entry& enter(std::shared_ptr<Exec> exec, std::chrono::milliseconds patience);
   Task<Result<void>> finish(std::shared_ptr<Exec> exec, store::ExecRow row);
@@ -90,9 +93,10 @@ class ExecTable {
   Services& services_;
   SandboxId sandbox_;
   store::TenantId tenant_;
-  std::function<void()> on_silence_;
+  std::function<void()> break_talk_;
   std::string silence_;
   ExecControl control_;
+  uint32_t next_number_;
   std::map<uint32_t, Entry> live_;
   SteadyTime last_end_ = SteadyTime::min();
 };

@@ -115,13 +115,15 @@ class TestBed {
         : admission(bed.budget),
           ledger(must(store::Catalog::open(bed.directory_ + "/atoll.db"))),
           outputs(must(store::OutputLogs::open(bed.directory_ + "/outputs", 1ull << 30))),
+          artifacts(must(store::Artifacts::open(bed.directory_ + "/artifacts", 1ull << 30))),
           templates(must(store::Templates::open(bed.directory_ + "/templates"))),
           keys(ledger),
-          sandboxes({context.get_executor(), *bed.driver, ledger, bed.clock, outputs}, admission,
+          sandboxes({context.get_executor(), *bed.driver, ledger, bed.clock, outputs, artifacts}, admission,
                     templates) {}
     Admission admission;
     Ledger ledger;
     store::OutputLogs outputs;
+    store::Artifacts artifacts;
     store::Templates templates;
     boost::asio::io_context context;  // after what suspended coroutines hold
     Keys keys;

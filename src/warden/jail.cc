@@ -39,6 +39,8 @@ constexpr int kSudoBacklog = 64;
 // Over a directory that every host has and nobody needs here; the pivot takes it away with the
 // rest.
 constexpr const char* kScratch = "/sys";
+// Of the 3,072 that the kernel gives to all sandboxes together.
+constexpr const char* kMaxTerminals = "64";
 
 // What the agent needs to start programs as any user inside and to keep them off its own memory.
 constexpr uint64_t kAgentCapabilities = linux::capability_mask(
@@ -83,11 +85,6 @@ Result<void> drop_capabilities() {
   // execve as uid 0 gives back the bounding set, so that is what makes it last.
   return linux::set_capabilities(
       {.effective = kAgentCapabilities, .permitted = kAgentCapabilities});
-}
-
-Result<void> make_scratch_directory(int scratch, const char* name) {
-  if (mkdirat(scratch, name, 0700) != 0) return Error::system(std::string("mkdir ") + name);
-  return {};
 }
 
 }  // namespace
@@ -180,7 +177,7 @@ Result<void> Jail::build_root() {
                                           kNoSuidNoDev | MOUNT_ATTR_NOEXEC));
   ATOLL_TRY_VOID(linux::attach_mount_at(scratch.get(), AT_FDCWD, kScratch));
   for (const char* name : {"image", "layer", "root", "groups", "masks"})
-    ATOLL_TRY_VOID(make_scratch_directory(scratch.get(), name));
+    if (mkdirat(scratch.get(), name, 0700) != 0) return Error::system(std::string("mkdir ") + name);
   ATOLL_TRY_VOID(linux::attach_mount_at(image_.get(), scratch.get(), "image"));
   ATOLL_TRY_VOID(linux::attach_mount_at(layer_.get(), scratch.get(), "layer"));
   // Cloned from, which a mount that is attached nowhere does not allow.
@@ -190,10 +187,11 @@ Result<void> Jail::build_root() {
   // period.
   ATOLL_TRY_VOID(linux::attach_mount_at(plan_.cgroup, scratch.get(), "groups"));
   if (fchdir(scratch.get()) != 0) return Error::system("chdir to the scratch mount");
+  // The links lie below the image, which so stays as it is and may have its own of that name.
   // `volatile`: no sync of the whole pool when the overlay goes. A layer does not outlive its
   // isolate.
   ATOLL_TRY(root_, linux::make_mount("overlay",
-                                     {{"lowerdir", "image"},
+                                     {{"lowerdir", "image:masks/links"},
                                       {"upperdir", "layer/upper"},
                                       {"workdir", "layer/work"},
                                       {"userxattr", ""},
@@ -205,10 +203,11 @@ Result<void> Jail::build_root() {
 Result<void> Jail::mount_devices() {
   ATOLL_TRY(Fd dev, linux::open_mount_target(root_.get(), "dev"));
   ATOLL_TRY_VOID(linux::attach_mount(devices_.get(), dev.get()));
-  ATOLL_TRY(Fd pts, linux::make_mount(
-                        "devpts",
-                        {{"newinstance", ""}, {"gid", "5"}, {"mode", "0620"}, {"ptmxmode", "0666"}},
-                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  ATOLL_TRY(
+      Fd pts,
+      linux::make_mount(
+          "devpts", {{"gid", "5"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"max", kMaxTerminals}},
+          MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   ATOLL_TRY_VOID(linux::attach_mount_at(pts.get(), devices_.get(), "pts"));
   ATOLL_TRY(Fd shm,
             linux::make_mount("tmpfs", {{"size", "64m"}, {"nr_inodes", "65536"}, {"mode", "1777"}},

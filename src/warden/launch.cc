@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "linux/mounts.h"
 #include "linux/pidfd.h"
+#include "linux/sealed_memory.h"
 #include "linux/unix_socket.h"
-#include "warden/agent_binary.h"
 #include "warden/enforcement.h"
 #include "warden/images.h"
 #include "warden/layer_pool.h"
@@ -38,14 +38,15 @@ SandboxId id_of(const Request& request) {
 
 }  // namespace
 
+// The jail is cloned while its layer is made.
 const Launch::LaunchStep Launch::kSteps[] = {
-    {Step::kRecord, &Launch::make_record},     {Step::kUidRange, &Launch::take_uids},
-    {Step::kPool, &Launch::find_pool},         {Step::kLayer, &Launch::make_layer},
-    {Step::kImage, &Launch::find_image},       {Step::kCgroup, &Launch::make_groups},
-    {Step::kListener, &Launch::make_listener}, {Step::kClone, &Launch::clone_jail},
-    {Step::kUidMap, &Launch::map_ids},         {Step::kIdmap, &Launch::send_trees},
-    {Step::kSpawner, &Launch::place_spawner},  {Step::kAgent, &Launch::await_agent},
-    {Step::kReceipt, &Launch::make_receipt},
+    {Step::kRecord, &Launch::make_record}, {Step::kUidRange, &Launch::take_uids},
+    {Step::kCgroup, &Launch::make_groups}, {Step::kListener, &Launch::make_listener},
+    {Step::kClone, &Launch::clone_jail},   {Step::kPool, &Launch::find_pool},
+    {Step::kLayer, &Launch::make_layer},   {Step::kImage, &Launch::find_image},
+    {Step::kClone, &Launch::await_jail},   {Step::kUidMap, &Launch::map_ids},
+    {Step::kIdmap, &Launch::send_trees},   {Step::kSpawner, &Launch::place_spawner},
+    {Step::kAgent, &Launch::await_agent},  {Step::kReceipt, &Launch::make_receipt},
 };
 
 Launch::Launch(const Host& host, const Request& request, Fault fault)
@@ -158,7 +159,7 @@ Result<Fd> Launch::make_birth_record() const {
   birth.nonce = request_.nonce;
   char bytes[sizeof birth];
   std::memcpy(bytes, &birth, sizeof birth);
-  return make_sealed_memfd("atoll-birth", {bytes, sizeof bytes});
+  return linux::make_sealed_memory("atoll-birth", {bytes, sizeof bytes});
 }
 
 Result<void> Launch::clone_jail() {
@@ -184,9 +185,16 @@ Result<void> Launch::clone_jail() {
                    .open_files = request_.open_files,
                    .progress = progress_->get(),
                    .fail_at = fault_.step};
-  ATOLL_TRY(birth_, have_jail(plan, groups_, first_uid_));
+  ATOLL_TRY(birth_, begin_birth(plan, groups_, first_uid_));
   sync_ = std::move(pair.ours);
   probe_ = std::move(probe.ours);
+  lent_ = {std::move(birth), std::move(pair.theirs), std::move(probe.theirs)};
+  return {};
+}
+
+Result<void> Launch::await_jail() {
+  ATOLL_TRY_VOID(await_birth(birth_, **progress_));
+  lent_ = {};
   listener_.reset();
   return {};
 }

@@ -61,25 +61,32 @@ Result<void> make_network(int jail, int receiver) {
 
 }  // namespace
 
-Result<Birth> have_jail(JailPlan plan, const IsolateGroups& groups, uid_t owner) {
-  ATOLL_TRY(auto network, linux::make_socket_pair(SOCK_SEQPACKET));
-  plan.network = network.theirs.get();
-  plan.network_sender = network.ours.get();
-  Fd born(eventfd(0, EFD_CLOEXEC));
-  if (!born) return Error::system("eventfd");
+Result<Birth> begin_birth(JailPlan plan, const IsolateGroups& groups, uid_t owner) {
+  Birth birth;
+  ATOLL_TRY(birth.network, linux::make_socket_pair(SOCK_SEQPACKET));
+  plan.network = birth.network.theirs.get();
+  plan.network_sender = birth.network.ours.get();
+  birth.announced = Fd(eventfd(0, EFD_CLOEXEC));
+  if (!birth.announced) return Error::system("eventfd");
   ATOLL_TRY(auto midwife,
             linux::clone_process({.flags = CLONE_FILES, .cgroup = groups.agent.get()}));
-  if (midwife.in_child()) run_midwife(plan, groups, owner, born.get());
-  pollfd waiting[] = {{.fd = born.get(), .events = POLLIN, .revents = 0},
-                      {.fd = midwife.pidfd.get(), .events = POLLIN, .revents = 0}};
+  if (midwife.in_child()) run_midwife(plan, groups, owner, birth.announced.get());
+  birth.midwife = std::move(midwife.pidfd);
+  return birth;
+}
+
+Result<void> await_birth(Birth& birth, const Progress& progress) {
+  pollfd waiting[] = {{.fd = birth.announced.get(), .events = POLLIN, .revents = 0},
+                      {.fd = birth.midwife.get(), .events = POLLIN, .revents = 0}};
   if (poll(waiting, std::size(waiting), -1) < 0) return Error::system("wait for the jail");
   if (waiting[0].revents == 0) {
-    ATOLL_TRY(int status, linux::wait_for_exit(midwife.pidfd.get()));
+    ATOLL_TRY(int status, linux::wait_for_exit(birth.midwife.get()));
     return Error::from_errno("clone the jail", WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD);
   }
-  return Birth{.midwife = std::move(midwife.pidfd),
-               .jail = Fd(plan.progress->jail_pidfd),
-               .jail_pid = plan.progress->jail_pid};
+  birth.jail = Fd(progress.jail_pidfd);
+  birth.jail_pid = progress.jail_pid;
+  birth.network = {};
+  return {};
 }
 
 Result<void> await_midwife(int midwife) {

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "linux/unix_socket.h"
 #include "warden/isolate_groups.h"
 #include "warden/jail.h"
 
@@ -21,13 +22,18 @@ namespace atl::warden {
 
 struct Birth {
   Fd midwife;  // pidfd; she ends by herself
-  Fd jail;     // pidfd
-  pid_t jail_pid;
+  Fd announced;
+  linux::SocketPair network;
+  Fd jail;  // pidfd
+  pid_t jail_pid = 0;
 };
 
-// Returns when the jail is there. `owner` is the user that owns its user namespace. The plan's
-// network sockets are filled in.
-Result<Birth> have_jail(JailPlan plan, const IsolateGroups& groups, uid_t owner);
+// Sends for the midwife. `owner` is the user that owns the jail's user namespace. Until the jail is
+// born, the descriptors of the plan must stay open; its network sockets are filled in.
+Result<Birth> begin_birth(JailPlan plan, const IsolateGroups& groups, uid_t owner);
+
+// Returns when the jail is there.
+Result<void> await_birth(Birth& birth, const Progress& progress);
 
 // Waits for her end. An error if she failed; then so has the jail.
 Result<void> await_midwife(int midwife);

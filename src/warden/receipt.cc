@@ -15,6 +15,7 @@
 #include "linux/process_facts.h"
 #include "linux/traced_filter.h"
 #include "linux/unix_socket.h"
+#include "warden/agent_binary.h"
 #include "warden/enforced_limits.h"
 #include "warden/notary.h"
 #include "warden/uid_ranges.h"
@@ -156,8 +157,7 @@ Facts demands(const ReceiptSubject& subject) {
 }
 
 // Every kind of namespace is another than the warden's; only the time namespace may be missing.
-Result<void> check_namespaces(const Facts& facts) {
-  ATOLL_TRY(Facts own, linux::read_namespace_facts(fmt::format("/proc/{}", getppid())));
+Result<void> check_namespaces(const Facts& own, const Facts& facts) {
   for (const Fact& fact : own) {
     const std::string* theirs = find(facts, fact.name);
     bool absent = fact.name == "namespaces.time" && fact.value == "none";
@@ -212,17 +212,18 @@ Result<void> store(int record, const SandboxId& id, const std::vector<Line>& lin
 }  // namespace
 
 Result<void> write_receipt(const Host& host, const ReceiptSubject& subject) {
+  // What needs no probe is read while it is being started.
+  ATOLL_TRY(Request limits, read_enforced_limits(host, subject.id));
+  ATOLL_TRY(Facts own, linux::read_namespace_facts(fmt::format("/proc/{}", getppid())));
   ATOLL_TRY(ProbeMessage hello, receive_from_probe(subject.probe, agent::kProbeHere));
   ATOLL_TRY(Facts outside, read_outside(host, subject, hello.pid));
-  ATOLL_TRY(Facts limits, read_enforced_limits(host, subject.id));
   ATOLL_TRY(Facts inside, receive_inside(subject.probe, hello.pid));
   ATOLL_TRY_VOID(read_descriptors_again(outside, hello.pid));
   ATOLL_TRY(std::vector<Line> lines, compare(outside, inside));
   ATOLL_TRY_VOID(check_demands(outside, demands(subject)));
-  ATOLL_TRY_VOID(check_namespaces(outside));
+  ATOLL_TRY_VOID(check_namespaces(own, outside));
   ATOLL_TRY_VOID(check_landlock(inside));
-  ATOLL_TRY_VOID(check_demands(limits, wanted_limits(subject.request)));
-  for (const Fact& limit : limits) lines.push_back({limit.name, limit.value, kNobody});
+  ATOLL_TRY_VOID(check_demands(limit_facts(limits), limit_facts(subject.request)));
   ATOLL_TRY_VOID(store(subject.record, subject.id, lines));
   return linux::send_byte(subject.probe, 'G');
 }
@@ -233,7 +234,13 @@ Result<std::string> sign_receipt(const Host& host, const SandboxId& id) {
   if (!facts && facts.error().system_errno() == ENOENT)
     return Error(Code::kNotFound, "there is no receipt of " + id.string(), ENOENT);
   if (!facts) return std::move(facts).error();
-  return run_notary(host, facts->get());
+  // Limits may have been changed since birth: they are told as they are now.
+  ATOLL_TRY(std::string text, read_all(facts->get(), kMaxReceiptBytes));
+  ATOLL_TRY(Request limits, read_enforced_limits(host, id));
+  for (const Fact& limit : limit_facts(limits))
+    text += fmt::format("fact\t{}\t{}\t{}\n", limit.name, limit.value, kNobody);
+  ATOLL_TRY(Fd whole, make_sealed_memfd("atoll-facts", text));
+  return run_notary(host, whole.get());
 }
 
 }  // namespace atl::warden

@@ -36,8 +36,8 @@ struct AttachCall {
 
 Result<AttachCall> parse_attach(const http::Request& request, const Exec& exec) {
   AttachCall attach;
-  ATOLL_TRY(auto since, number_parameter(request, "since"));
-  ATOLL_TRY(attach.takeover, flag_parameter(request, "takeover"));
+  ATOLL_TRY(auto since, number_parameter("since", request));
+  ATOLL_TRY(attach.takeover, flag_parameter("takeover", request));
   attach.since = since.value_or(0);
   attach.only_new_errors = since.has_value();
   if (attach.since > exec.output().end(Stream::kStdout))

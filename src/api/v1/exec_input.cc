@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kPieceBytes = agent::kMaxInputBytes;
 
 // A field of what the exec was asked to be, which outlives a restart of atolld.
-json::value requested(const Exec& exec, std::string_view field) {
+json::value requested(std::string_view field, const Exec& exec) {
   json::error_code error;
   json::value request = json::parse(exec.row().request, error);
   if (error || !request.is_object()) return nullptr;
@@ -43,8 +43,8 @@ struct InputCall {
 
 Result<InputCall> parse_input(const http::Request& request) {
   InputCall input;
-  ATOLL_TRY(input.offset, number_parameter(request, "offset"));
-  ATOLL_TRY(input.ends, flag_parameter(request, "eof"));
+  ATOLL_TRY(input.offset, number_parameter("offset", request));
+  ATOLL_TRY(input.ends, flag_parameter("eof", request));
   return input;
 }
 
@@ -94,7 +94,7 @@ http::Task<Reply> write_stdin(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await named_exec(call, sandboxes));
   ATOLL_CO_TRY(InputCall input, parse_input(call.exchange.request()));
   if (exec->ended()) co_return not_running();
-  if (requested(*exec, "stdin_open") != true)
+  if (requested("stdin_open", *exec) != true)
     co_return Error(Code::kConflict, "the exec was started without an open stdin")
         .with_reason("stdin_closed");
   ExecControl& control = sandbox->execs().control();
@@ -167,7 +167,7 @@ Result<int> parse_signal(const json::object& object) {
 
 Result<void> check_terminal(const Exec& exec) {
   if (exec.ended()) return not_running();
-  if (requested(exec, "pty").is_object()) return {};
+  if (requested("pty", exec).is_object()) return {};
   return Error(Code::kConflict, "the exec was started without a terminal")
       .with_reason("no_terminal");
 }

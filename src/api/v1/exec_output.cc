@@ -38,9 +38,9 @@ Result<RawRange> parse_range(const http::Request& request, const Exec& exec) {
   if (name != "stdout" && name != "stderr")
     return invalid_parameter("stream", "must be stdout or stderr");
   range.stream = name == "stdout" ? Stream::kStdout : Stream::kStderr;
-  ATOLL_TRY(auto offset, number_parameter(request, "offset"));
-  ATOLL_TRY(auto limit, number_parameter(request, "limit"));
-  ATOLL_TRY(range.follow, flag_parameter(request, "follow"));
+  ATOLL_TRY(auto offset, number_parameter("offset", request));
+  ATOLL_TRY(auto limit, number_parameter("limit", request));
+  ATOLL_TRY(range.follow, flag_parameter("follow", request));
   range.offset = offset.value_or(range.offset);
   range.limit = limit.value_or(range.limit);
   uint64_t end = exec.output().end(range.stream);

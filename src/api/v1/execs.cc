@@ -25,12 +25,6 @@ namespace {
 
 constexpr size_t kMaxVariables = 256;
 
-struct ExecCall {
-  ExecRequest request;
-  std::string description;
-  bool wait = false;
-};
-
 std::vector<std::string> parse_command(ObjectReader& reader) {
   auto arguments = reader.optional_texts("cmd", agent::kMaxArguments, agent::kMaxTextBytes - 1);
   auto shell = reader.optional_text("shell", agent::kMaxTextBytes - 1);
@@ -103,34 +97,6 @@ sandbox::Variables sandbox_variables(const Sandbox& sandbox) {
   return variables;
 }
 
-Result<ExecCall> parse_exec(const Call& call, const Sandbox& sandbox) {
-  ATOLL_TRY(json::object object, parse_object(call.body));
-  ObjectReader reader(object);
-  ExecCall exec;
-  exec.request.arguments = parse_command(reader);
-  exec.request.user = parse_user(reader);
-  TextPairs variables = reader.text_pairs("env", kMaxVariables, agent::kMaxTextBytes / 2);
-  for (const auto& [name, value] : variables)
-    if (!sandbox::is_variable_name(name))
-      reader.refuse("env", "has a name that no variable can have");
-  exec.request.environment = sandbox::compose_environment(
-      exec.request.user, sandbox.limits().wall.cpu_millis, {sandbox_variables(sandbox), variables});
-  auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
-  if (directory && !directory->starts_with('/')) reader.refuse("cwd", "must be an absolute path");
-  bool is_known = exec.request.user == "user" || exec.request.user == "root";
-  exec.request.directory =
-      directory.value_or(is_known ? sandbox::home_of(exec.request.user) : std::string());
-  exec.request.timeout_ms = reader.optional_small("timeout_ms", 1, sandbox::kMaxTimeoutMs)
-                                .value_or(sandbox::kDefaultTimeoutMs);
-  parse_limits(reader, sandbox.limits(), exec.request);
-  exec.request.on_output_limit = parse_on_output_limit(reader);
-  parse_input(reader, exec.request);
-  exec.wait = reader.optional_boolean("wait").value_or(false);
-  ATOLL_TRY_VOID(reader.finish());
-  exec.description = describe(exec.request);
-  return exec;
-}
-
 Error no_such_exec() {
   return Error(Code::kNotFound, "there is no such exec").with_reason("exec_not_found");
 }
@@ -150,12 +116,25 @@ http::Task<void> wait_ended(Call& call, Exec& exec, SteadyTime deadline) {
   static_cast<void>(co_await exec.wait_ended(deadline));
 }
 
+// The exec that an earlier life of atolld started for this call and did not answer with, or a new
+// one.
+http::Task<Result<std::shared_ptr<Exec>>> start_once(Call& call, std::shared_ptr<Sandbox> sandbox,
+                                                     ExecCall& parsed) {
+  if (call.made.exec) {
+    ATOLL_CO_TRY(std::shared_ptr<Exec> known, co_await sandbox->execs().open(*call.made.exec));
+    if (!known) co_return no_such_exec();
+    co_return known;
+  }
+  parsed.request.idempotency_key = call.idempotency_key;
+  auto started = co_await sandbox->start_exec(std::move(parsed.request), parsed.description);
+  co_return started;
+}
+
 // Whoever starts an exec and goes away leaves it running.
 http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  ATOLL_CO_TRY(ExecCall parsed, parse_exec(call, *sandbox));
-  ATOLL_CO_TRY(std::shared_ptr<Exec> exec,
-               co_await sandbox->start_exec(std::move(parsed.request), parsed.description));
+  ATOLL_CO_TRY(ExecCall parsed, parse_exec(call.body, *sandbox));
+  ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await start_once(call, sandbox, parsed));
   if (wants_events(call.exchange.request())) {
     OutputPosition begin;
     co_return co_await follow_exec(call, exec, begin, FirstEvent::kStart);
@@ -167,19 +146,18 @@ http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
     bool is_there = co_await wait_started(call, *exec);
     if (!is_there) co_return std::optional<http::Response>();
   }
-  ATOLL_CO_TRY(json::object object, exec_json(exec->row(), *sandbox));
+  ATOLL_CO_TRY(json::object object, exec_json(*exec));
   co_return std::optional(json_reply(parsed.wait ? 200 : 202, object));
 }
 
 http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
-  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  ATOLL_CO_TRY(auto wait_ms, number_parameter(call.exchange.request(), "wait_ms"));
+  ATOLL_CO_TRY(auto wait_ms, number_parameter("wait_ms", call.exchange.request()));
   if (wait_ms.value_or(0) > sandbox::kMaxTimeoutMs)
     co_return invalid_parameter("wait_ms", "must be at most a day");
   ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await named_exec(call, sandboxes));
   auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms.value_or(0));
   if (wait_ms) co_await wait_ended(call, *exec, deadline);
-  ATOLL_CO_TRY(json::object object, exec_json(exec->row(), *sandbox));
+  ATOLL_CO_TRY(json::object object, exec_json(*exec));
   co_return std::optional(json_reply(200, object));
 }
 
@@ -205,6 +183,32 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
 
 }  // namespace
 
+Result<ExecCall> parse_exec(std::string_view body, const Sandbox& sandbox) {
+  ATOLL_TRY(json::object object, parse_object(body));
+  ObjectReader reader(object);
+  ExecCall exec;
+  exec.request.arguments = parse_command(reader);
+  exec.request.user = parse_user(reader);
+  TextPairs variables = reader.text_pairs("env", kMaxVariables, agent::kMaxTextBytes / 2);
+  for (const auto& [name, value] : variables)
+    if (!sandbox::is_variable_name(name))
+      reader.refuse("env", "has a name that no variable can have");
+  exec.request.environment = sandbox::compose_environment(sandbox.limits().wall.cpu_millis,
+                                                          {sandbox_variables(sandbox), variables});
+  auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
+  if (directory && !directory->starts_with('/')) reader.refuse("cwd", "must be an absolute path");
+  exec.request.directory = directory.value_or("");
+  exec.request.timeout_ms = reader.optional_small("timeout_ms", 1, sandbox::kMaxTimeoutMs)
+                                .value_or(sandbox::kDefaultTimeoutMs);
+  parse_limits(reader, sandbox.limits(), exec.request);
+  exec.request.on_output_limit = parse_on_output_limit(reader);
+  parse_input(reader, exec.request);
+  exec.wait = reader.optional_boolean("wait").value_or(false);
+  ATOLL_TRY_VOID(reader.finish());
+  exec.description = describe(exec.request);
+  return exec;
+}
+
 http::Task<Result<std::shared_ptr<Exec>>> named_exec(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   auto id = ExecId::parse(call.parameters.at(1));
@@ -220,7 +224,10 @@ void add_exec_routes(Router& router, Sandboxes& sandboxes) {
     return [&sandboxes, action](Call& call) { return action(call, sandboxes); };
   };
   const std::string base = "/v1/sandboxes/{id}/execs";
-  router.add({Method::kPost, base, bind(start)});
+  router.add({.method = Method::kPost,
+              .pattern = base,
+              .action = bind(start),
+              .effect = Route::Effect::kCreates});
   router.add({Method::kGet, base, bind(list)});
   router.add({Method::kGet, base + "/{exec}", bind(show)});
   add_exec_output_route(router, sandboxes);

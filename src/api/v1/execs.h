@@ -12,6 +12,15 @@ inline constexpr size_t kMaxInlineBytes = 1024 * 1024;
 // All of them, those of exec_output.h, exec_input.h and exec_attach.h included.
 void add_exec_routes(Router& router, sandbox::Sandboxes& sandboxes);
 
+struct ExecCall {
+  sandbox::ExecRequest request;
+  std::string description;
+  bool wait = false;
+};
+
+// The body of a POST, for that sandbox.
+Result<ExecCall> parse_exec(std::string_view body, const sandbox::Sandbox& sandbox);
+
 // The exec that the second parameter of the call names, in the sandbox of the first.
 http::Task<Result<std::shared_ptr<sandbox::Exec>>> named_exec(Call& call,
                                                               sandbox::Sandboxes& sandboxes);

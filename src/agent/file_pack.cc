@@ -1,0 +1,89 @@
+#include "agent/file_pack.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <map>
+
+#include "agent/file_entry.h"
+#include "agent/file_list.h"
+#include "agent/file_path.h"
+#include "agent/file_read.h"
+#include "agent/file_walk.h"
+
+namespace atl::agent {
+namespace {
+
+// Beyond this many, files with several names are packed once for each of them.
+constexpr size_t kMaxHardLinks = 100'000;
+
+class Packing {
+ public:
+  explicit Packing(FileWire& wire) : wire_(wire) {}
+
+  // A name in a directory, not followed, packed as `path`.
+  Result<void> add(int directory, const std::string& name, const std::string& path);
+
+ private:
+  Result<void> add_file(int directory, const std::string& name, const std::string& path);
+
+  FileWire& wire_;
+  std::map<std::pair<dev_t, ino_t>, std::string> linked_;  // the first path of each
+};
+
+Result<void> Packing::add(int directory, const std::string& name, const std::string& path) {
+  if (path.size() > kMaxPathBytes) return file_error(ENAMETOOLONG, "pack", path);
+  auto entry = read_entry(directory, name, path);
+  if (!entry && entry.error().system_errno() == ENOENT) return {};  // gone meanwhile
+  if (!entry) return std::move(entry).error();
+  if (entry->type == EntryType::kOther) return {};
+  if (entry->type == EntryType::kFile) return add_file(directory, name, path);
+  entry->size = 0;
+  return wire_.send(encode_record(*entry));
+}
+
+Result<void> Packing::add_file(int directory, const std::string& name, const std::string& path) {
+  auto file = open_regular(directory, name, O_NOFOLLOW);
+  if (!file) {
+    int failure = file.error().system_errno();
+    // It has become something else, or gone.
+    if (failure == ENOENT || failure == ENXIO || failure == EISDIR || failure == ELOOP) return {};
+    return file_error(failure, file.error().message(), path);
+  }
+  struct stat status;
+  if (fstat(file->get(), &status) != 0) return file_error("stat", path);
+  FileEntry entry = describe(status, path);
+  if (status.st_nlink > 1 && linked_.size() < kMaxHardLinks) {
+    auto [first, is_new] = linked_.try_emplace({status.st_dev, status.st_ino}, path);
+    if (!is_new) {
+      entry.hard_link = first->second;
+      entry.size = 0;
+    }
+  }
+  ATOLL_TRY_VOID(wire_.send(encode_record(entry)));
+  auto sent = send_range(file->get(), 0, entry.size, wire_);
+  if (!sent) return file_error(sent.error().system_errno(), sent.error().message(), path);
+  return {};
+}
+
+}  // namespace
+
+Result<void> pack_tree(const FileRequest& request, FileWire& wire) {
+  Packing packing(wire);
+  auto root = open_directory(request.path);
+  if (!root && root.error().system_errno() == ENOTDIR) {
+    ATOLL_TRY(Place place, find_place(request.path));
+    return packing.add(place.directory.get(), place.name, place.name);
+  }
+  if (!root) return std::move(root).error();
+  WalkOptions options;
+  options.unreadable = WalkOptions::Unreadable::kFail;
+  FileWalk walk(std::move(*root), std::move(options));
+  while (true) {
+    ATOLL_TRY(auto walked, walk.next());
+    if (!walked) return {};
+    ATOLL_TRY_VOID(packing.add(walked->directory, walked->name, walked->path));
+  }
+}
+
+}  // namespace atl::agent

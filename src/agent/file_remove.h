@@ -1,0 +1,12 @@
+// Removal of a file or a whole tree, however deep and wide: nothing is held for each level but a
+// few names.
+#pragma once
+
+#include "agent/file_protocol.h"
+#include "base/result.h"
+
+namespace atl::agent {
+
+Result<void> remove_file(const FileRequest& request);
+
+}  // namespace atl::agent

@@ -1,0 +1,28 @@
+// Artifacts: the files that a run left in the sandbox's outputs directory. While the sandbox lives
+// they are read inside; when it is deleted those that fit are kept in the store for a day.
+//
+// What is inside may be hostile: number, size and time are bounded, and a sandbox that does not
+// answer loses its artifacts, not its deletion.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sandbox/files.h"
+#include "store/artifacts.h"
+
+namespace atl::sandbox {
+
+inline constexpr std::string_view kOutputsDirectory = "/tmp/outputs";
+
+struct ArtifactList {
+  std::vector<store::Artifact> artifacts;
+  bool truncated = false;  // there are more, or larger ones, than are listed
+};
+
+// Of a running sandbox.
+Task<Result<ArtifactList>> list_artifacts(std::shared_ptr<Sandbox> sandbox);
+// Keeps what fits; logs what went wrong.
+Task<void> keep_artifacts(std::shared_ptr<Sandbox> sandbox, Services& services);
+
+}  // namespace atl::sandbox
