@@ -23,6 +23,7 @@
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "isolate/jail_driver.h"
@@ -110,6 +111,7 @@ Result<void> publish_address(const Options& options, unsigned short port) {
 
 Result<void> run_daemon(const Options& options) {
   ATOLL_TRY(auto lock, linux::LockFile::acquire(options.run_directory + "/daemon/atolld.lock"));
+  watch_crash_directory(options.run_directory, "atolld");
   std::string own_directory = options.state_directory + "/daemon";
   ATOLL_TRY(auto catalog, store::Catalog::open(own_directory + "/atoll.db"));
   ATOLL_TRY(std::string key, store::ensure_local_key(*catalog, own_directory + "/local.key"));

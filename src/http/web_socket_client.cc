@@ -62,12 +62,9 @@ Result<std::string> upgrade_request(const WebSocketClient::Address& address, con
   all.add("Upgrade", "websocket");
   all.add("Sec-WebSocket-Version", "13");
   all.add("Sec-WebSocket-Key", key);
-  ATOLL_TRY(
-      std::string head,
-      format_request_head({.method = Method::kGet, .target = address.target, .host = host}, all));
-  // format_request_head() keeps the fields of framing for itself.
-  head.insert(head.size() - 2, "Connection: Upgrade\r\n");
-  return head;
+  return format_request_head(
+      {.method = Method::kGet, .target = address.target, .host = host, .connection = "Upgrade"},
+      all);
 }
 
 // One end of the handshake: a socket with a deadline, and what was read beyond the header.

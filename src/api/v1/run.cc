@@ -174,7 +174,7 @@ class Doomed {
 
  private:
   static Task<void> remove(Sandboxes& sandboxes, std::shared_ptr<Sandbox> sandbox) {
-    auto removed = co_await sandboxes.remove(sandbox->tenant(), sandbox->id());
+    auto removed = co_await sandboxes.remove(sandbox->row().tenant, sandbox->id());
     if (!removed) log_warning("left for the sweep", {removed.error()});
   }
 
@@ -256,7 +256,7 @@ http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
                co_await sandbox->start_exec(std::move(parsed.request), parsed.description));
   bool ended = co_await wait_ended(call, *exec);
   if (!ended) co_return std::optional<http::Response>();
-  ATOLL_CO_TRY(json::object object, exec_json(exec->row(), *sandbox));
+  ATOLL_CO_TRY(json::object object, exec_json(*exec));
   phase = std::chrono::steady_clock::now();
   doomed.dismiss();
   auto removed = co_await sandboxes.remove(call.tenant, sandbox->id());
