@@ -43,6 +43,8 @@ Agent::Agent(Birth birth, Parts parts)
       sudo_(std::move(birth.sudo)) {}
 
 Result<Agent> Agent::create(Birth birth) {
+  // Programs close their input when they like.
+  if (signal(SIGPIPE, SIG_IGN) == SIG_ERR) return Error::system("ignore SIGPIPE");
   ATOLL_TRY(Launcher made, Launcher::create(std::move(birth.spawner)));
   auto launcher = std::make_unique<Launcher>(std::move(made));
   ATOLL_TRY(Counters counters,
@@ -154,9 +156,11 @@ bool Agent::obey(const Frame& frame) {
     case FrameType::kStart:
       return execs_.start(frame.number, frame.payload);
     case FrameType::kAcknowledge:
-      return acknowledge(frame);
     case FrameType::kSignal:
-      return signal(frame);
+    case FrameType::kInput:
+    case FrameType::kInputEnd:
+    case FrameType::kResize:
+      return execs_.obey(frame);
     case FrameType::kExitAcknowledge:
       return frame.payload.empty() && acknowledge_exit(frame.number);
     case FrameType::kOpenFiles:
@@ -176,23 +180,6 @@ bool Agent::welcome(std::string_view payload) {
   if (!welcome || welcome->version != kProtocolVersion) return false;
   if (!execs_.resume(welcome->execs)) return false;
   connection_->set_welcomed();
-  return true;
-}
-
-bool Agent::acknowledge(const Frame& frame) {
-  auto acknowledged = decode_acknowledge(frame.payload);
-  if (!acknowledged) return false;
-  Exec* exec = execs_.find(frame.number);
-  if (exec == nullptr) return true;
-  if (!exec->stream(acknowledged->stream).acknowledge(acknowledged->offset)) return false;
-  execs_.output_acknowledged(*exec);
-  return true;
-}
-
-bool Agent::signal(const Frame& frame) {
-  auto number = decode_signal(frame.payload);
-  if (!number) return false;
-  if (Exec* exec = execs_.find(frame.number)) exec->program().signal(*number);
   return true;
 }
 

@@ -34,8 +34,6 @@ class Agent {
   // False: the frame breaks the protocol.
   bool obey(const Frame& frame);
   bool welcome(std::string_view payload);
-  bool acknowledge(const Frame& frame);
-  bool signal(const Frame& frame);
   bool acknowledge_exit(uint32_t number);
   // Of execs and channels in turn.
   std::optional<std::string> next_report();

@@ -64,8 +64,8 @@ TEST_P(Agent, GivesArgumentsEnvironmentAndDirectory) {
   start.environment = {"NAME=value", "PATH=/usr/bin:/bin"};
   start.directory = "/usr";
   Record done = run(start);
-  // dash adds PWD; NAME and PATH are ours.
-  EXPECT_EQ(done.out, "zero|a b|/usr\n3\nvalue\n");
+  // NAME and PATH are ours, HOME, USER, LOGNAME and SHELL the user's; dash adds PWD.
+  EXPECT_EQ(done.out, "zero|a b|/usr\n7\nvalue\n");
 }
 
 TEST_P(Agent, LooksUpTheProgramInTheGivenPath) {

@@ -25,8 +25,14 @@ inline constexpr int kProbeFd = 11;  // SEQPACKET socket for the birth probe, if
 inline constexpr int kSudoFd = 12;
 inline constexpr int kLastBirthFd = kSudoFd;
 
-// First byte of the messages on it: it is there (and the warden may look), then the facts follow;
-// or why there are none.
+// File descriptors that the spawner is born with.
+inline constexpr int kSpawnersSocketFd = 3;  // to the agent
+// To the warden. The spawner starts nothing before kGateOpen has come: then it is in the groups.
+inline constexpr int kSpawnersGateFd = 4;
+inline constexpr char kGateOpen = 'G';
+
+// First byte of the messages of the probe: it is there (and the warden may look), then the facts
+// follow; or why there are none.
 inline constexpr char kProbeHere = 'H';
 inline constexpr char kProbeFacts = 'F';
 inline constexpr char kProbeFailed = 'E';

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "agent/terminal.h"
+
 namespace atl::agent {
 namespace {
 
@@ -24,7 +26,10 @@ SteadyTime now() { return std::chrono::steady_clock::now(); }
 Exec::Exec(Leaf leaf, const Start& start, const Counts& before)
     : program_(leaf, start, before),
       name_(start.arguments[0]),
-      directory_(start.directory),
+      directory_(start.directory.empty() ? "home of " + start.user : start.directory),
+      user_(start.user),
+      has_terminal_(start.terminal.has_value()),
+      input_(start.input, start.input_mode),
       outputs_{OutputPipe(start.output_limit_bytes), OutputPipe(start.output_limit_bytes)},
       on_output_limit_(start.on_output_limit),
       requested_at_(now()) {}
@@ -34,8 +39,12 @@ void Exec::launched(Result<Launched> outcome) {
   Launched& launched = *outcome;
   program_.launched(launched.pid, std::move(launched.pidfd));
   report_ = std::move(launched.report);
-  output(Stream::kStdout).open(std::move(launched.stdout_pipe));
-  output(Stream::kStderr).open(std::move(launched.stderr_pipe));
+  bool terminal = has_terminal_;
+  auto kind = terminal ? OutputPipe::Kind::kTerminal : OutputPipe::Kind::kPipe;
+  output(Stream::kStdout).open(std::move(launched.stdout_pipe), kind);
+  output(Stream::kStderr).open(std::move(launched.stderr_pipe), kind);
+  input_.open(std::move(launched.stdin_pipe),
+              terminal ? InputPipe::Kind::kTerminal : InputPipe::Kind::kPipe);
 }
 
 void Exec::fail(StartFailed failed) {
@@ -43,6 +52,7 @@ void Exec::fail(StartFailed failed) {
   phase_ = Phase::kFailed;
   program_.let_go();
   report_.reset();
+  input_.close();
   for (OutputPipe& pipe : outputs_) pipe.release().reset();
 }
 
@@ -52,6 +62,8 @@ void Exec::add_watches(PollSet& polls) const {
   if (out.wants_read()) polls.add(out.fd(), POLLIN, {Source::kStdout, number()});
   const OutputPipe& err = output(Stream::kStderr);
   if (err.wants_read()) polls.add(err.fd(), POLLIN, {Source::kStderr, number()});
+  short events = input_.wants_write() ? POLLOUT : 0;
+  if (input_.fd() >= 0) polls.add(input_.fd(), events, {Source::kStdin, number()});
 }
 
 void Exec::handle(Source source, int null_device) {
@@ -59,6 +71,7 @@ void Exec::handle(Source source, int null_device) {
   read_report();
   if (source == Source::kStdout) output(Stream::kStdout).read_some(null_device);
   if (source == Source::kStderr) output(Stream::kStderr).read_some(null_device);
+  if (source == Source::kStdin) input_.ready();
   check_output_limit();
   drain(null_device);
 }
@@ -88,19 +101,25 @@ void Exec::report_arrived(std::optional<StartReport> report) {
 }
 
 void Exec::explain_failure(const StartReport& report) {
-  failure_code_ = report.system_errno == ENOENT ? kNotFoundCode : kNotExecutableCode;
+  bool user = report.step == StartStep::kUser;
+  failure_code_ = report.system_errno == ENOENT && !user ? kNotFoundCode : kNotExecutableCode;
   std::string text = "atoll: ";
-  text += step_name(report.step);
-  text += ' ';
-  text += report.step == StartStep::kDirectory ? directory_ : name_;
-  text += ": ";
-  text += strerror(report.system_errno);
-  text += '\n';
-  stream(Stream::kStderr).append(text);
+  if (user) {
+    text += "no such user: " + user_;
+  } else {
+    text += step_name(report.step);
+    text += ' ';
+    text += report.step == StartStep::kDirectory ? directory_ : name_;
+    text += ": ";
+    text += strerror(report.system_errno);
+  }
+  text += has_terminal_ ? "\r\n" : "\n";
+  stream(has_terminal_ ? Stream::kStdout : Stream::kStderr).append(text);
 }
 
 bool Exec::reaped(const Death& death, Counters& counters, int null_device) {
   program_.reaped(death, counters, exit_);
+  input_.close();
   read_report();
   if (phase_ != Phase::kRunning) return false;
   exited_at_ = now();
@@ -147,6 +166,39 @@ void Exec::finish_if_drained() {
   program_.kill();
 }
 
+bool Exec::obey(const Frame& frame) {
+  if (frame.type == FrameType::kAcknowledge) return acknowledge(frame.payload);
+  if (frame.type == FrameType::kSignal) return signal(frame.payload);
+  if (frame.type == FrameType::kResize) return resize(frame.payload);
+  if (frame.type == FrameType::kInput) {
+    auto input = decode_input(frame.payload);
+    return input.ok() && input_.take(*input);
+  }
+  if (frame.type == FrameType::kInputEnd) {
+    auto offset = decode_input_end(frame.payload);
+    return offset.ok() && input_.end_at(*offset);
+  }
+  return false;
+}
+
+bool Exec::acknowledge(std::string_view payload) {
+  auto acknowledged = decode_acknowledge(payload);
+  return acknowledged.ok() && stream(acknowledged->stream).acknowledge(acknowledged->offset);
+}
+
+bool Exec::signal(std::string_view payload) {
+  auto signal_number = decode_signal(payload);
+  if (signal_number) program_.signal(*signal_number);
+  return signal_number.ok();
+}
+
+bool Exec::resize(std::string_view payload) {
+  auto size = decode_resize(payload);
+  int master = output(Stream::kStdout).fd();
+  if (size && has_terminal_ && master >= 0) resize_terminal(master, *size);
+  return size.ok();
+}
+
 std::optional<Remains> Exec::take_remains() {
   if (!ended() || remains_taken_) return std::nullopt;
   remains_taken_ = true;
@@ -160,8 +212,12 @@ std::optional<std::string> Exec::next_report() {
     started_told_ = true;
     return encode_started(number(), program_.first_pid());
   }
-  // In turns, so that a flood on one stream does not hold up the other.
-  for (int i = 0; i < 2; ++i) {
+  // The end says that no more is taken.
+  auto taken = started && !end_was_told_ ? input_.next_report() : std::nullopt;
+  if (taken) return encode(number(), *taken);
+  // In turns, so that a flood on one stream does not hold up the other. A terminal may show what
+  // was typed before there is a program to read it.
+  for (int i = 0; started && i < 2; ++i) {
     Stream stream = next_stream_;
     next_stream_ = stream == Stream::kStdout ? Stream::kStderr : Stream::kStdout;
     if (auto frame = next_output(stream)) return frame;
@@ -185,6 +241,7 @@ bool Exec::resume(const ExecOffsets& offsets) {
   if (!stream(Stream::kStderr).resume_from(offsets.stderr_offset)) return false;
   started_told_ = false;
   end_told_ = false;
+  input_.repeat_report();
   return true;
 }
 

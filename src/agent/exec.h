@@ -9,6 +9,7 @@
 #include <array>
 #include <optional>
 
+#include "agent/input_pipe.h"
 #include "agent/output_pipe.h"
 #include "agent/poll_set.h"
 #include "agent/process_start.h"
@@ -24,7 +25,8 @@ namespace atl::agent {
 struct Launched {
   pid_t pid;
   Fd pidfd;
-  Fd stdout_pipe;
+  Fd stdin_pipe;   // none: there is nothing to read
+  Fd stdout_pipe;  // of a terminal: its master, and that is the only output
   Fd stderr_pipe;
   Fd report;
 };
@@ -50,7 +52,9 @@ class Exec {
   std::optional<Remains> take_remains();
 
   Program& program() { return program_; }
-  OutputStream& stream(Stream stream) { return output(stream).stream(); }
+
+  // A frame from the daemon for this exec. False: it breaks the protocol.
+  [[nodiscard]] bool obey(const Frame& frame);
 
   // The next frame for the daemon, or nothing more just now.
   std::optional<std::string> next_report();
@@ -66,8 +70,12 @@ class Exec {
 
   OutputPipe& output(Stream stream) { return outputs_[static_cast<size_t>(stream)]; }
   const OutputPipe& output(Stream stream) const { return outputs_[static_cast<size_t>(stream)]; }
+  OutputStream& stream(Stream stream) { return output(stream).stream(); }
   uint32_t number() const { return program_.leaf().number(); }
 
+  bool acknowledge(std::string_view payload);
+  bool signal(std::string_view payload);
+  bool resize(std::string_view payload);
   void fail(StartFailed failed);
   void read_report();
   void report_arrived(std::optional<StartReport> report);
@@ -80,6 +88,9 @@ class Exec {
   Phase phase_ = Phase::kStarting;
   std::string name_;
   std::string directory_;
+  std::string user_;
+  bool has_terminal_;
+  InputPipe input_;
   std::array<OutputPipe, 2> outputs_;
   OnOutputLimit on_output_limit_;
   bool asks_for_layer_ = false;

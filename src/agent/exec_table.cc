@@ -82,7 +82,15 @@ Exec* ExecTable::find(uint32_t number) {
   return found == execs_.end() ? nullptr : &found->second;
 }
 
-void ExecTable::output_acknowledged(Exec& exec) {
+bool ExecTable::obey(const Frame& frame) {
+  Exec* exec = find(frame.number);
+  if (exec == nullptr) return true;
+  if (!exec->obey(frame)) return false;
+  go_on(*exec);
+  return true;
+}
+
+void ExecTable::go_on(Exec& exec) {
   exec.drain(launcher_.null_device());
   retire(exec);
 }
@@ -120,7 +128,7 @@ bool ExecTable::resume(const std::vector<ExecOffsets>& welcomed) {
   std::vector<uint32_t> left_out;
   for (auto& [number, exec] : execs_) {
     if (by_number.contains(number)) {
-      output_acknowledged(exec);
+      go_on(exec);
     } else {
       left_out.push_back(number);
     }

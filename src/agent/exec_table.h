@@ -39,8 +39,8 @@ class ExecTable {
   // Starts one more program in the leaf of an exec, for one that runs there; it is no exec.
   Result<Launched> join(uint32_t number, const Start& start, const Streams& streams);
   Exec* find(uint32_t number);
-  // After an acknowledgement of output: the window has opened.
-  void output_acknowledged(Exec& exec);
+  // A frame for one exec; nothing if it is not known. False: it breaks the protocol.
+  [[nodiscard]] bool obey(const Frame& frame);
   // Kills what still runs.
   void forget(uint32_t number);
 
@@ -63,6 +63,8 @@ class ExecTable {
 
  private:
   void launch(uint32_t number, const Start& start, std::string_view payload);
+  // A window of its output may have opened.
+  void go_on(Exec& exec);
   void retire(Exec& exec);
   void keep(uint32_t number, Remains remains);
   void handle_remains(Watch watch);

@@ -90,6 +90,9 @@ void enter_own_mounts(uint64_t root_bytes) {
   ATOLL_CHECK(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0);
   ATOLL_CHECK(mount("proc", "/proc", "proc", 0, nullptr) == 0);
   ATOLL_CHECK(mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") == 0);
+  const char* modes = "newinstance,gid=5,mode=0620,ptmxmode=0666";
+  ATOLL_CHECK(mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, modes) == 0);
+  ATOLL_CHECK(mount("/dev/pts/ptmx", "/dev/ptmx", nullptr, MS_BIND, nullptr) == 0);
   if (root_bytes > 0) enter_small_root(root_bytes);
 }
 
@@ -127,11 +130,14 @@ void make_sudo_listener() {
   char* spawner_arguments[] = {name, role, nullptr};
   char* environment[] = {nullptr};
   if (starter == Starter::kSpawner) {
-    int pair[2];
+    int pair[2], gate[2];
     ATOLL_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+    ATOLL_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gate) == 0);
+    ATOLL_CHECK(send(gate[0], &kGateOpen, 1, 0) == 1);
     pid_t pid = fork();
     ATOLL_CHECK(pid >= 0);
-    place(pair[pid == 0 ? 1 : 0], pid == 0 ? 3 : kSpawnerFd);
+    place(pair[pid == 0 ? 1 : 0], pid == 0 ? kSpawnersSocketFd : kSpawnerFd);
+    if (pid == 0) place(gate[1], kSpawnersGateFd);
     if (pid == 0) fexecve(fds.program.get(), spawner_arguments, environment);
   }
   place(fds.listener.get(), kListenerFd);
@@ -411,6 +417,9 @@ void TestDaemon::take(const Frame& frame) {
     ++held.started_frames;
   } else if (frame.type == FrameType::kStartFailed) {
     held.failed = *decode_start_failed(frame.payload);
+  } else if (frame.type == FrameType::kInputTaken) {
+    held.input = *decode_input_taken(frame.payload);
+    ++held.input_frames;
   } else if (frame.type == FrameType::kOutput) {
     take_output(frame.number, *decode_output(frame.payload));
   } else if (frame.type == FrameType::kExit) {

@@ -75,6 +75,8 @@ struct Record {
   std::optional<uint32_t> pid;
   std::optional<Exit> exit;
   std::optional<StartFailed> failed;
+  std::optional<InputTaken> input;
+  int input_frames = 0;
   int started_frames = 0;
   int exit_frames = 0;
   bool ended() const { return exit.has_value() || failed.has_value(); }

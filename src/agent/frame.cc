@@ -1,5 +1,6 @@
 #include "agent/frame.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -7,7 +8,7 @@
 namespace atl::agent {
 namespace {
 
-constexpr size_t kMaxIdleBytes = 64 * 1024;
+constexpr size_t kMaxIdleBytes = 16 * 1024;
 
 bool is_to_agent(FrameType type) {
   switch (type) {
@@ -68,8 +69,8 @@ std::string FrameWriter::take() {
 }
 
 char* FrameReader::prepare(size_t bytes) {
-  // The room of a large request is not kept: idle agents are many.
-  if (begin_ == end_ && buffer_.size() > kMaxIdleBytes) {
+  // Room that the caller no longer asks for is not kept: idle streams are many.
+  if (begin_ == end_ && buffer_.size() > std::max(bytes, kMaxIdleBytes)) {
     buffer_ = std::string();
     begin_ = end_ = 0;
   }

@@ -5,6 +5,7 @@
 
 #include "agent/birth.h"
 #include "agent/exec_file_rules.h"
+#include "agent/program_streams.h"
 #include "linux/pidfd.h"
 
 namespace atl::agent {
@@ -16,20 +17,6 @@ constexpr rlim_t kSpareDescriptors = 64;
 
 Error failed(std::string_view operation, int system_errno) {
   return Error(Code::kSystem, std::string(operation), system_errno);
-}
-
-struct Pipe {
-  Fd read_end;
-  Fd write_end;
-};
-
-// Only the agent's end is non-blocking: programs do not expect EAGAIN from write.
-Result<Pipe> make_pipe() {
-  int fds[2];
-  if (pipe2(fds, O_CLOEXEC) != 0) return failed("pipe", errno);
-  Pipe pipe = {Fd(fds[0]), Fd(fds[1])};
-  if (fcntl(fds[0], F_SETFL, O_RDONLY | O_NONBLOCK) != 0) return failed("pipe", errno);
-  return pipe;
 }
 
 }  // namespace
@@ -45,31 +32,33 @@ Result<Launcher> Launcher::create(Fd spawner_socket) {
 }
 
 Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
-                                  std::string_view start_payload, int standard_input) {
-  ATOLL_TRY(Pipe out, make_pipe());
-  ATOLL_TRY(Pipe err, make_pipe());
-  ATOLL_TRY(Pipe report, make_pipe());
+                                  std::string_view start_payload, int standard_input,
+                                  Becomes becomes) {
+  ATOLL_TRY(ProgramStreams streams, open_streams(start));
+  ATOLL_TRY(Pipe report, make_output_pipe());
   ATOLL_TRY_VOID(check_spare_descriptors(report.write_end.get()));
   auto created = leaf.create();
   if (!created) return failed("mkdir cgroup", created.error().system_errno());
   auto directory = leaf.open_directory();
   if (!directory) return failed("open cgroup", directory.error().system_errno());
+  const auto& programs = streams.programs;
   StartFds fds = {.leaf = directory->get(),
-                  .standard_input = standard_input,
-                  .stdout_pipe = out.write_end.get(),
-                  .stderr_pipe = err.write_end.get(),
+                  .standard_input = programs.input ? programs.input.get() : standard_input,
+                  .stdout_pipe = programs.output.get(),
+                  .stderr_pipe = programs.error.get(),
                   .report = report.write_end.get(),
                   .file_rules = file_rules_.get()};
-  ATOLL_TRY(Launched launched, clone_into(start, start_payload, fds));
-  launched.stdout_pipe = std::move(out.read_end);
-  launched.stderr_pipe = std::move(err.read_end);
+  ATOLL_TRY(Launched launched, clone_into(start, start_payload, fds, becomes));
+  launched.stdin_pipe = std::move(streams.ours.input);
+  launched.stdout_pipe = std::move(streams.ours.output);
+  launched.stderr_pipe = std::move(streams.ours.error);
   launched.report = std::move(report.read_end);
   return launched;
 }
 
 Result<Launched> Launcher::launch_beside(const Leaf& leaf, const Start& start,
                                          const Streams& streams) {
-  ATOLL_TRY(Pipe report, make_pipe());
+  ATOLL_TRY(Pipe report, make_output_pipe());
   ATOLL_TRY_VOID(check_spare_descriptors(report.write_end.get()));
   auto directory = leaf.open_directory();
   if (!directory) return failed("open cgroup", directory.error().system_errno());
@@ -80,7 +69,7 @@ Result<Launched> Launcher::launch_beside(const Leaf& leaf, const Start& start,
                   .report = report.write_end.get(),
                   .file_rules = file_rules_.get()};
   std::string payload = encode(leaf.number(), start).substr(kHeaderBytes);
-  ATOLL_TRY(Launched launched, clone_into(start, payload, fds));
+  ATOLL_TRY(Launched launched, clone_into(start, payload, fds, Becomes::kProgram));
   launched.report = std::move(report.read_end);
   return launched;
 }
@@ -98,7 +87,7 @@ Result<Launched> Launcher::launch_worker(const Leaf& leaf, const FileRequest& re
                   .stderr_pipe = null_device(),
                   .report = socket,
                   .file_rules = file_rules_.get()};
-  if (has_spawner_) return take_spawned(spawner_.start(SpawnKind::kWorker, payload, fds));
+  if (has_spawner_) return take_spawned(spawner_.start(Becomes::kWorker, payload, fds));
   auto outcome = start_worker(request, fds, open_files_.programs, Parent::kCaller);
   if (!outcome) return failed("clone", outcome.error().system_errno());
   Launched launched = {};
@@ -108,16 +97,24 @@ Result<Launched> Launcher::launch_worker(const Leaf& leaf, const FileRequest& re
 }
 
 Result<Launched> Launcher::clone_into(const Start& start, std::string_view start_payload,
-                                      const StartFds& fds) {
+                                      const StartFds& fds, Becomes becomes) {
   Launched launched = {};
   if (!has_spawner_) {
-    auto outcome = start_process(start, fds, open_files_.programs, Parent::kCaller);
+    auto outcome = start_process(start, fds, open_files_.programs, Parent::kCaller, becomes);
     if (!outcome) return failed("clone", outcome.error().system_errno());
     launched.pid = outcome->pid;
     launched.pidfd = std::move(outcome->pidfd);
     return launched;
   }
-  return take_spawned(spawner_.start(SpawnKind::kProgram, start_payload, fds));
+  // The input is not the spawner's.
+  std::string shortened;
+  if (!start.input.empty()) {
+    Start rest = start;
+    rest.input.clear();
+    shortened = encode(0, rest);
+    start_payload = std::string_view(shortened).substr(kHeaderBytes);
+  }
+  return take_spawned(spawner_.start(becomes, start_payload, fds));
 }
 
 Result<Launched> Launcher::take_spawned(Result<pid_t> pid) const {

@@ -1,4 +1,4 @@
-// Starts programs: pipes, a leaf, and the clone, by the agent itself or through the spawner.
+// Starts programs: streams, a leaf, and the clone, by the agent itself or through the spawner.
 #pragma once
 
 #include <sys/resource.h>
@@ -24,9 +24,9 @@ class Launcher {
 
   // An error names the operation alone, as StartFailed does. The leaf may be there after an error,
   // and even a process in it.
-  // `standard_input` stays the caller's.
+  // `standard_input` is for a program without input and terminal, and stays the caller's.
   Result<Launched> launch(const Leaf& leaf, const Start& start, std::string_view start_payload,
-                          int standard_input);
+                          int standard_input, Becomes becomes = Becomes::kProgram);
   // The same in a leaf that is there already, on given streams: without pipes of its own.
   Result<Launched> launch_beside(const Leaf& leaf, const Start& start, const Streams& streams);
 
@@ -50,7 +50,7 @@ class Launcher {
   // What the spawner has started.
   Result<Launched> take_spawned(Result<pid_t> pid) const;
   Result<Launched> clone_into(const Start& start, std::string_view start_payload,
-                              const StartFds& fds);
+                              const StartFds& fds, Becomes becomes);
 
   Fd null_device_;
   Fd file_rules_;

@@ -1,21 +1,18 @@
 // atoll-agent            process 1 of a sandbox, started by the warden; see protocol.h
-// atoll-agent probe      what it starts first; see probe.h
 // atoll-agent spawner    its helper where limits are in v1 cgroups; descriptor 3 is the agent's
 // socket
 #include <malloc.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/probe.h"
 #include "agent/spawner.h"
 #include "base/file.h"
 
 namespace atl::agent {
 namespace {
 
-constexpr int kSpawnersSocketFd = 3;
-
 Result<void> run_spawner() {
+  ATOLL_TRY_VOID(pass_gate(kSpawnersGateFd));
   ATOLL_TRY_VOID(harden_process(kSpawnersSocketFd));
   return serve_spawns(kSpawnersSocketFd);
 }
@@ -35,9 +32,7 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 32 * 1024);
   mallopt(M_TRIM_THRESHOLD, 64 * 1024);
   std::string_view mode = argc == 2 ? argv[1] : "";
-  auto ended = mode == "spawner" ? atl::agent::run_spawner()
-               : mode == "probe" ? atl::agent::run_probe()
-                                 : atl::agent::run_agent();
+  auto ended = mode == "spawner" ? atl::agent::run_spawner() : atl::agent::run_agent();
   if (ended.ok()) _exit(0);
   std::string line = "atoll-agent: " + ended.error().message() + "\n";
   // There is no other place to say it.

@@ -12,6 +12,8 @@ namespace {
 
 constexpr size_t kChunkBytes = 32 * 1024;
 constexpr size_t kDiscardBytes = 1024 * 1024;
+// More than the kernel keeps between the two ends of a terminal, which is 12 KiB.
+constexpr uint64_t kTerminalBytes = 64 * 1024;
 
 bool try_later(int system_errno) { return system_errno == EAGAIN; }
 
@@ -19,8 +21,12 @@ bool try_later(int system_errno) { return system_errno == EAGAIN; }
 
 bool discard_some(int pipe, int null_device, uint64_t& discarded, size_t limit) {
   // splice moves pages without copying: a program that floods a pipe pays for it, the agent hardly
-  // does.
+  // does. There are none in a terminal.
   ssize_t count = splice(pipe, nullptr, null_device, nullptr, limit, SPLICE_F_NONBLOCK);
+  if (count < 0 && errno == EINVAL) {
+    char chunk[kChunkBytes];
+    count = read(pipe, chunk, std::min(limit, sizeof chunk));
+  }
   if (count < 0) return try_later(errno);
   discarded += static_cast<uint64_t>(count);
   return count > 0;
@@ -61,6 +67,12 @@ void OutputPipe::end() {
 }
 
 void OutputPipe::finish() {
+  // Nothing counts the bytes that are on their way through a terminal; reading finds them all
+  // before it says that there is none.
+  if (fd_ && kind_ == Kind::kTerminal) {
+    left_ = kTerminalBytes;
+    return;
+  }
   int queued = 0;
   // A pipe is first in, first out: all that the main process wrote is among these bytes.
   bool counted = fd_ && ioctl(fd_.get(), FIONREAD, &queued) == 0;

@@ -1,5 +1,5 @@
-// The read end of a program's stdout or stderr, emptied into an OutputStream as fast as its window
-// allows.
+// The read end of a program's stdout or stderr, or the master of its terminal, emptied into an
+// OutputStream as fast as its window allows.
 //
 // The stream ends when the pipe does, or, because a background child may hold the pipe for ever,
 // with the last byte that was in it when the main process had ended: see finish().
@@ -14,9 +14,14 @@ namespace atl::agent {
 
 class OutputPipe {
  public:
+  enum class Kind : uint8_t { kPipe, kTerminal };
+
   explicit OutputPipe(uint64_t limit_bytes) : stream_(limit_bytes) {}
 
-  void open(Fd read_end) { fd_ = std::move(read_end); }
+  void open(Fd read_end, Kind kind) {
+    fd_ = std::move(read_end);
+    kind_ = kind;
+  }
   int fd() const { return fd_.get(); }
   OutputStream& stream() { return stream_; }
   const OutputStream& stream() const { return stream_; }
@@ -38,11 +43,12 @@ class OutputPipe {
   void end();
 
   Fd fd_;
+  Kind kind_ = Kind::kPipe;
   OutputStream stream_;
-  std::optional<uint64_t> left_;  // bytes still to take, known since finish()
+  std::optional<uint64_t> left_;  // bytes still to take at most, known since finish()
 };
 
-// Empties a pipe into the null device. False at its end.
+// Empties a pipe into the null device, or a terminal. False at its end.
 bool discard_some(int pipe, int null_device, uint64_t& discarded, size_t limit);
 
 }  // namespace atl::agent

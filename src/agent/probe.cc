@@ -25,19 +25,23 @@ Result<void> send_message(int socket, char kind, std::string_view text) {
   return {};
 }
 
-bool add_landlock_layer() {
+Result<Fd> make_any_ruleset() {
   landlock_ruleset_attr attributes = {};
   attributes.handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_BLOCK;
   Fd rules(static_cast<int>(
       syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes.handled_access_fs, 0)));
-  return rules.valid() && syscall(SYS_landlock_restrict_self, rules.get(), 0) == 0;
+  if (!rules) return Error::system("create a ruleset");
+  return rules;
 }
 
 // No file tells how many rulesets a process is under, but there is room for only so many: what can
 // be added says what is there. Not to be undone, so it comes last.
-int count_landlock_layers() {
+Result<int> count_landlock_layers() {
+  ATOLL_TRY(Fd rules, make_any_ruleset());
   int added = 0;
-  while (added < kMaxLandlockLayers && add_landlock_layer()) ++added;
+  while (added < kMaxLandlockLayers && syscall(SYS_landlock_restrict_self, rules.get(), 0) == 0)
+    ++added;
+  if (added < kMaxLandlockLayers && errno != E2BIG) return Error::system("count rulesets");
   return kMaxLandlockLayers - added;
 }
 
@@ -49,12 +53,16 @@ Result<linux::Facts> facts_inside() {
   facts.push_back({"kernel", linux::kernel_release()});
   ATOLL_TRY(int version, linux::landlock_abi());
   facts.push_back({"landlock.version", std::to_string(version)});
-  facts.push_back({"landlock.layers", std::to_string(version > 0 ? count_landlock_layers() : 0)});
+  int layers = 0;
+  if (version > 0) {
+    ATOLL_TRY(layers, count_landlock_layers());
+  }
+  facts.push_back({"landlock.layers", std::to_string(layers)});
   return facts;
 }
 
-// Waits for the execve: the pipe closes without a word.
-Result<void> await_execution(int report) {
+// Behind the walls the pipe closes without a word.
+Result<void> await_walls(int report) {
   pollfd waiting = {.fd = report, .events = POLLIN, .revents = 0};
   if (poll(&waiting, 1, kStartTimeoutMs) <= 0) return Error::from_errno("start probe", ETIMEDOUT);
   StartReport failure = {};
@@ -65,11 +73,11 @@ Result<void> await_execution(int report) {
 }
 
 Result<Launched> launch_probe(Launcher& launcher, const Leaf& leaf, int socket) {
-  // The agent's own program: nothing of the image takes part.
-  Start start = {.arguments = {"/proc/self/exe", "probe"}, .environment = {}, .directory = "/"};
+  // A user by number: nothing of the image takes part.
+  Start start = {.arguments = {"probe"}, .environment = {}, .directory = "/", .user = "1000:1000"};
   std::string payload = encode(leaf.number(), start).substr(kHeaderBytes);
-  ATOLL_TRY(Launched launched, launcher.launch(leaf, start, payload, socket));
-  ATOLL_TRY_VOID(await_execution(launched.report.get()));
+  ATOLL_TRY(Launched launched, launcher.launch(leaf, start, payload, socket, Becomes::kProbe));
+  ATOLL_TRY_VOID(await_walls(launched.report.get()));
   return launched;
 }
 

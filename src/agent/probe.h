@@ -1,7 +1,8 @@
-// The birth probe: before the sandbox may be used, the agent starts this program ("atoll-agent
-// probe") exactly as it starts an exec: same spawner, same leaf, same user, same steps. It tells
-// the warden what it sees from inside, waits until the warden has looked at it from outside, and
-// ends. Of the two views the warden makes the receipt.
+// The birth probe: before the sandbox may be used, the agent starts it as it starts an exec: same
+// spawner, same leaf, same user, same steps, but for the execve, which would only cost time: every
+// fact is read from the kernel when all walls stand. It tells the warden what it sees from inside,
+// waits until the warden has looked at it from outside, and ends. Of the two views the warden makes
+// the receipt.
 //
 // Its standard input is a SEQPACKET socket to the warden. kProbeHere goes out, so that the warden
 // looks while the probe does; then kProbeFacts and the facts of linux/process_facts.h, or
@@ -17,11 +18,11 @@ class Launcher;
 class Leaf;
 struct Launched;
 
-// In the probe: does all of it.
+// In the probe, behind all walls and with the standard descriptors only: does all of it.
 Result<void> run_probe();
 
-// In the agent: starts it and returns when it has been executed. A failure has been told to the
-// warden.
+// In the agent: starts it and returns when it stands behind all walls. A failure has been told to
+// the warden.
 Result<Launched> start_probe(Launcher& launcher, const Leaf& leaf, Fd socket);
 
 }  // namespace atl::agent

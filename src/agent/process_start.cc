@@ -15,6 +15,10 @@
 
 #include "agent/exec_filter.h"
 #include "agent/file_worker.h"
+#include "agent/passwd.h"
+#include "agent/probe.h"
+#include "agent/sudo_protocol.h"
+#include "agent/terminal.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
 #include "linux/file_rules.h"
@@ -28,6 +32,7 @@ constexpr uint64_t kRootCapabilities =
     linux::capability_mask({CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID,
                             CAP_SETGID, CAP_KILL, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT});
 
+constexpr std::string_view kTerminalType = "xterm-256color";
 constexpr std::string_view kDefaultPath = "/run/atoll/bin:/usr/local/bin:/usr/bin:/bin";
 
 // Numbers in the new process, behind the standard streams.
@@ -42,16 +47,20 @@ struct Plan {
   const Start& start;
   const StartFds& fds;
   const rlimit& open_files;
-  uint64_t capabilities;
-  uint32_t id;
+  Becomes becomes;
   const FileRequest* work = nullptr;  // of a worker
+  Account account = {};               // known since the step that finds it
 };
+
+uint64_t capabilities_of(const Account& account) {
+  return account.uid == 0 ? kRootCapabilities : 0;
+}
 
 // Each step returns 0 or -1 with errno.
 
-int leave_terminal(const Plan&) { return setsid() < 0 ? -1 : 0; }
+int leave_terminal(Plan&) { return setsid() < 0 ? -1 : 0; }
 
-int connect_streams(const Plan& plan) {
+int connect_streams(Plan& plan) {
   // Copies above the numbers that are about to be overwritten; their originals go with the
   // descriptors.
   int sources[] = {plan.fds.standard_input, plan.fds.stdout_pipe, plan.fds.stderr_pipe,
@@ -66,7 +75,7 @@ int connect_streams(const Plan& plan) {
   return dup3(sources[kReportFd], kReportFd, O_CLOEXEC) < 0 ? -1 : 0;
 }
 
-int set_limits(const Plan& plan) {
+int set_limits(Plan& plan) {
   umask(022);
   // Zero would not stop a core_pattern that is a pipe; one byte does.
   rlimit core = {1, 1};
@@ -77,7 +86,7 @@ int set_limits(const Plan& plan) {
   return setrlimit(RLIMIT_NOFILE, &fixed);
 }
 
-int close_descriptors(const Plan& plan) {
+int close_descriptors(Plan& plan) {
   int last = plan.fds.file_rules >= 0 ? kFileRulesFd : kReportFd;
   return close_range(static_cast<unsigned>(last) + 1, ~0u, 0);
 }
@@ -88,37 +97,56 @@ int errno_of(const Result<void>& result) {
   return -1;
 }
 
-int raise_oom_score(const Plan&) {
+// Here and not in the agent: the file is the sandbox's, and slow storage holds up only this exec.
+int find_user(Plan& plan) {
+  auto account = find_account(plan.start.user);
+  if (account) plan.account = std::move(*account);
+  if (!account) errno = account.error().system_errno();
+  return account ? 0 : -1;
+}
+
+int take_controlling_terminal(Plan& plan) {
+  return plan.start.terminal ? take_terminal(STDIN_FILENO, plan.account.uid) : 0;
+}
+
+int raise_oom_score(Plan&) {
   return errno_of(write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", kOomScore));
 }
 
-int reset_signals(const Plan&) { return errno_of(linux::reset_signals()); }
+int reset_signals(Plan&) { return errno_of(linux::reset_signals()); }
 
-int limit_bounding_set(const Plan& plan) {
-  return errno_of(linux::limit_bounding_set(plan.capabilities));
+int limit_bounding_set(Plan& plan) {
+  return errno_of(linux::limit_bounding_set(capabilities_of(plan.account)));
 }
 
-int take_identity(const Plan& plan) {
+int take_identity(Plan& plan) {
   // Groups first: once the uid is another, there is no right to change them.
-  if (setgroups(0, nullptr) != 0) return -1;
-  if (setresgid(plan.id, plan.id, plan.id) != 0) return -1;
-  return setresuid(plan.id, plan.id, plan.id);
+  const Account& account = plan.account;
+  uint32_t uid = account.uid, gid = account.gid;
+  if (setgroups(account.groups.size(), account.groups.data()) != 0) return -1;
+  if (setresgid(gid, gid, gid) != 0) return -1;
+  return setresuid(uid, uid, uid);
 }
 
-int limit_capabilities(const Plan& plan) {
-  return errno_of(
-      linux::set_capabilities({.effective = plan.capabilities, .permitted = plan.capabilities}));
+int limit_capabilities(Plan& plan) {
+  uint64_t capabilities = capabilities_of(plan.account);
+  return errno_of(linux::set_capabilities({.effective = capabilities, .permitted = capabilities}));
 }
 
-int forbid_new_privileges(const Plan&) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
+int forbid_new_privileges(Plan&) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 
-int enter_directory(const Plan& plan) { return chdir(plan.start.directory.c_str()); }
+int enter_directory(Plan& plan) {
+  if (!plan.start.directory.empty()) return chdir(plan.start.directory.c_str());
+  int entered = chdir(plan.account.home.c_str());
+  bool absent = entered != 0 && (errno == ENOENT || errno == ENOTDIR);
+  return absent ? chdir("/") : entered;
+}
 
-int take_file_rules(const Plan& plan) {
+int take_file_rules(Plan& plan) {
   return plan.fds.file_rules < 0 ? 0 : errno_of(linux::take_file_rules(kFileRulesFd));
 }
 
-int load_filter(const Plan&) { return errno_of(linux::load_syscall_filter(exec_filter())); }
+int load_filter(Plan&) { return errno_of(linux::load_syscall_filter(exec_filter())); }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -134,11 +162,35 @@ std::string_view search_path(const std::vector<std::string>& environment) {
   return kDefaultPath;
 }
 
-int execute(const Plan& plan) {
-  if (plan.work != nullptr) run_file_worker(STDIN_FILENO, *plan.work);
+// It has an execve neither behind it nor before it, so it closes by itself what that would close.
+[[noreturn]] void become_probe() {
+  bool closed = close_range(kReportFd, ~0u, 0) == 0;
+  _exit(closed && run_probe().ok() ? 0 : 1);
+}
+
+// What the given environment lacks.
+std::vector<std::string> environment_of(const Plan& plan) {
+  std::vector<std::string> variables = plan.start.environment;
+  auto add = [&](std::string_view name, std::string_view value) {
+    auto is_it = [name](std::string_view variable) { return variable.starts_with(name); };
+    if (std::any_of(variables.begin(), variables.end(), is_it)) return;
+    variables.push_back(std::string(name) + std::string(value));
+  };
+  add("HOME=", plan.account.home);
+  add("USER=", plan.account.name);
+  add("LOGNAME=", plan.account.name);
+  add("SHELL=", plan.account.shell);
+  if (plan.start.terminal) add("TERM=", kTerminalType);
+  return variables;
+}
+
+int execute(Plan& plan) {
+  if (plan.becomes == Becomes::kProbe) become_probe();
+  if (plan.becomes == Becomes::kWorker) run_file_worker(STDIN_FILENO, *plan.work);
   const std::string& name = plan.start.arguments[0];
   std::vector<char*> arguments = pointers_to(plan.start.arguments);
-  std::vector<char*> environment = pointers_to(plan.start.environment);
+  std::vector<std::string> variables = environment_of(plan);
+  std::vector<char*> environment = pointers_to(variables);
   if (name.find('/') != name.npos)
     return execve(name.c_str(), arguments.data(), environment.data());
   // A file that is there but may not be executed is the better explanation than "not found".
@@ -168,21 +220,24 @@ int execute(const Plan& plan) {
   _exit(127);
 }
 
-// The table of contents of a start. The order matters: the score is written while the uid is the
-// one that may, and when the agent's descriptors, which can be more than the limit, have gone; the
-// bounding set needs CAP_SETPCAP and the ids need CAP_SETUID, so both come before the capabilities
-// go; the directory is entered with the program's own rights. The filter comes last, for it forbids
-// what the steps before it do.
-[[noreturn]] void become_program(const Plan& plan) {
+// The table of contents of a start. The order matters: the old terminal is left before a
+// new one is taken; files are read, and the score is written, while the uid is the one that may,
+// and when the agent's descriptors, which can be more than the limit, have gone; the bounding set
+// needs CAP_SETPCAP and the ids need CAP_SETUID, so both come before the capabilities go; the
+// directory is entered with the program's own rights. The filter comes last, for it forbids what
+// the steps before it do.
+[[noreturn]] void become_program(Plan& plan) {
   struct {
     StartStep step;
-    int (*take)(const Plan&);
+    int (*take)(Plan&);
   } constexpr kSteps[] = {
       {StartStep::kTerminal, leave_terminal},
       {StartStep::kStreams, connect_streams},
       {StartStep::kSignals, reset_signals},
       {StartStep::kLimits, set_limits},
       {StartStep::kDescriptors, close_descriptors},
+      {StartStep::kUser, find_user},
+      {StartStep::kControllingTerminal, take_controlling_terminal},
       {StartStep::kOomScore, raise_oom_score},
       {StartStep::kBoundingSet, limit_bounding_set},
       {StartStep::kIdentity, take_identity},
@@ -200,12 +255,7 @@ int execute(const Plan& plan) {
   _exit(127);  // not reached: the last step succeeds by not returning
 }
 
-Plan make_plan(const Start& start, const StartFds& fds, const rlimit& open_files) {
-  bool root = start.user == "root";
-  return {start, fds, open_files, root ? kRootCapabilities : 0, root ? 0 : kUserId};
-}
-
-Result<linux::CloneOutcome> clone_and_become(const Plan& plan, Parent parent) {
+Result<linux::CloneOutcome> clone_and_become(Plan& plan, Parent parent) {
   uint64_t flags = parent == Parent::kCallersParent ? CLONE_PARENT : 0;
   ATOLL_TRY(auto outcome, linux::clone_process({.flags = flags, .cgroup = plan.fds.leaf}));
   if (outcome.in_child()) become_program(plan);
@@ -226,6 +276,10 @@ std::string_view step_name(StartStep step) {
       return "set limits";
     case StartStep::kDescriptors:
       return "close descriptors";
+    case StartStep::kUser:
+      return kFindUser;
+    case StartStep::kControllingTerminal:
+      return "take terminal";
     case StartStep::kOomScore:
       return "set oom score";
     case StartStep::kBoundingSet:
@@ -258,15 +312,16 @@ Result<OpenFilesLimits> raise_open_files_limit() {
 }
 
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
-                                          const rlimit& open_files, Parent parent) {
-  return clone_and_become(make_plan(start, fds, open_files), parent);
+                                          const rlimit& open_files, Parent parent,
+                                          Becomes becomes) {
+  Plan plan = {start, fds, open_files, becomes};
+  return clone_and_become(plan, parent);
 }
 
 Result<linux::CloneOutcome> start_worker(const FileRequest& request, const StartFds& fds,
                                          const rlimit& open_files, Parent parent) {
   Start start = {.arguments = {}, .environment = {}, .directory = "/", .user = request.user};
-  Plan plan = make_plan(start, fds, open_files);
-  plan.work = &request;
+  Plan plan = {start, fds, open_files, Becomes::kWorker, &request};
   return clone_and_become(plan, parent);
 }
 

@@ -15,8 +15,6 @@
 
 namespace atl::agent {
 
-inline constexpr uint32_t kUserId = 1000;
-
 // Descriptors of the caller that the new process takes over.
 struct StartFds {
   int leaf;  // cgroup directory
@@ -31,14 +29,20 @@ struct StartFds {
 // agent's).
 enum class Parent : uint8_t { kCaller, kCallersParent };
 
+// What the new process is when it has taken all steps: the program of the Start, or, without an
+// execve, the birth probe (probe.h).
+enum class Becomes : uint32_t { kProgram, kProbe, kWorker };
+
 // The steps of a start, in order. A new process that fails in one writes a StartReport and ends;
-// one that succeeds closes the pipe by its execve.
+// one that succeeds closes the pipe by its execve; the probe closes it too.
 enum class StartStep : uint32_t {
   kTerminal,
   kStreams,
   kSignals,
   kLimits,
   kDescriptors,
+  kUser,
+  kControllingTerminal,
   kOomScore,
   kBoundingSet,
   kIdentity,
@@ -55,9 +59,9 @@ struct StartReport {
   int32_t system_errno;
 };
 
-// The program or its directory is at fault, not the platform.
+// The program, its user or its directory is at fault, not the platform.
 constexpr bool is_programs_fault(StartStep step) {
-  return step == StartStep::kDirectory || step == StartStep::kExecute;
+  return step == StartStep::kUser || step == StartStep::kDirectory || step == StartStep::kExecute;
 }
 std::string_view step_name(StartStep step);
 
@@ -69,7 +73,8 @@ struct OpenFilesLimits {
 Result<OpenFilesLimits> raise_open_files_limit();
 
 Result<linux::CloneOutcome> start_process(const Start& start, const StartFds& fds,
-                                          const rlimit& open_files, Parent parent);
+                                          const rlimit& open_files, Parent parent,
+                                          Becomes becomes = Becomes::kProgram);
 // A process behind the same walls that, instead of a program, carries out a file request on its
 // standard input; see file_worker.h. `fds.report` is the same socket: a start that fails says so in
 // a record.

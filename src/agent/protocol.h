@@ -14,10 +14,13 @@
 // and no byte is lost. kExit and kStartFailed are repeated after every reconnect until
 // kExitAcknowledge, and kStarted for every started exec comes before them.
 //
-// Input has offsets too: the agent takes bytes into its buffer, at most kWindowBytes beyond what
-// the program has read, and says how far it has got by kInputTaken. Bytes below that offset are
-// skipped, so what was sent on a broken stream can be sent again; bytes above it are a gap and
-// break the protocol.
+// Input has offsets too, and credit: atolld sends at most kInputCreditBytes beyond the offset of
+// the last kInputTaken or, if that is more, beyond Start::input. The agent keeps at most
+// kWindowBytes that the program's pipe has no room for; kInputTaken says how far it has taken input
+// while that leaves room for the next credit, so a program that does not read ends in no
+// kInputTaken. Bytes that the agent has are skipped, so what was sent on a broken stream can be
+// sent again from the last offset told; bytes that leave a gap, or are beyond the credit or the
+// end, break the protocol.
 //
 // Both sides treat the other's bytes as hostile: each decoder checks every field and refuses
 // left-overs.
@@ -45,7 +48,8 @@ inline constexpr size_t kMaxArguments = 4096;
 inline constexpr size_t kMaxTextBytes = 128 * 1024;  // one argument or variable; the kernel's limit
 inline constexpr size_t kMaxPathBytes = 4095;
 inline constexpr size_t kMaxUserBytes = 64;
-inline constexpr size_t kMaxInputBytes = 32 * 1024;         // data in one kInput
+inline constexpr size_t kMaxInputBytes = 32 * 1024;  // data in one kInput
+inline constexpr size_t kInputCreditBytes = kWindowBytes / 2;
 inline constexpr size_t kMaxFirstInputBytes = 1024 * 1024;  // Start::input
 inline constexpr uint16_t kMaxTerminalSide = 1000;
 
@@ -96,7 +100,7 @@ struct Input {
 };
 
 struct InputTaken {
-  uint64_t offset;  // how many bytes the agent has taken, Start::input included
+  uint64_t offset;  // how many bytes have been taken, Start::input included
   bool closed;      // no more is taken: it was ended, or the program has closed it or ended
 };
 

@@ -8,11 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <span>
 
 #include "agent/birth.h"
 #include "agent/exec_file_rules.h"
 #include "base/file.h"
+#include "linux/unix_socket.h"
 
 namespace atl::agent {
 namespace {
@@ -27,7 +28,7 @@ constexpr int kWaitMillis = 250;
 
 struct SpawnRequest {
   uint32_t magic;
-  SpawnKind kind;
+  Becomes becomes;
 };
 
 struct SpawnReply {
@@ -35,28 +36,10 @@ struct SpawnReply {
   int32_t system_errno;
 };
 
-union FdControl {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(kFdCount * sizeof(int))];
-};
-
-Result<void> send_request(int socket, SpawnKind kind, const int (&fds)[kFdCount]) {
-  SpawnRequest request = {kSpawnMagic, kind};
-  iovec part = {&request, sizeof request};
-  FdControl control = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof fds);
-  std::memcpy(CMSG_DATA(rights), fds, sizeof fds);
-  if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-    return Error::system("send to spawner");
-  return {};
+Result<void> send_request(int socket, Becomes becomes, const int (&fds)[kFdCount]) {
+  SpawnRequest request = {kSpawnMagic, becomes};
+  std::span<const char> bytes(reinterpret_cast<const char*>(&request), sizeof request);
+  return linux::send_message(socket, bytes, fds, MSG_DONTWAIT);
 }
 
 Result<void> wait_readable(int socket) {
@@ -79,42 +62,28 @@ Result<Fd> memory_file(std::string_view bytes) {
 
 using ReceivedFds = std::array<Fd, kFdCount>;
 
-// Nothing when the agent has gone.
-Result<std::optional<SpawnKind>> receive_request(int socket, ReceivedFds& fds) {
-  SpawnRequest request = {};
-  iovec part = {&request, sizeof request};
-  FdControl control = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &control;
-  message.msg_controllen = sizeof control;
-  ssize_t count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  if (count < 0) return Error::system("receive spawn request");
-  if (count == 0) return std::optional<SpawnKind>();
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  bool whole = count == sizeof request && request.magic == kSpawnMagic &&
-               request.kind <= SpawnKind::kWorker && rights != nullptr &&
-               rights->cmsg_type == SCM_RIGHTS &&
-               rights->cmsg_len == CMSG_LEN(kFdCount * sizeof(int));
+// False when the agent has gone.
+Result<bool> receive_request(int socket, SpawnRequest& request, ReceivedFds& fds) {
+  std::span<char> bytes(reinterpret_cast<char*>(&request), sizeof request);
+  ATOLL_TRY(linux::Received received, linux::receive_message(socket, bytes, fds));
+  if (received.bytes == 0) return false;
+  bool whole = received.whole && received.bytes == sizeof request && request.magic == kSpawnMagic &&
+               request.becomes <= Becomes::kWorker && received.fds == kFdCount;
   if (!whole) return Error(Code::kCorrupt, "malformed spawn request");
-  int numbers[kFdCount];
-  std::memcpy(numbers, CMSG_DATA(rights), sizeof numbers);
-  for (size_t i = 0; i < kFdCount; ++i) fds[i] = Fd(numbers[i]);
-  return std::optional(request.kind);
+  return true;
 }
 
-Result<linux::CloneOutcome> start_either(SpawnKind kind, std::string_view payload,
-                                         const StartFds& fds, const rlimit& open_files) {
-  if (kind == SpawnKind::kWorker) {
+Result<linux::CloneOutcome> start_any(Becomes becomes, std::string_view payload,
+                                      const StartFds& fds, const rlimit& open_files) {
+  if (becomes == Becomes::kWorker) {
     ATOLL_TRY(FileRequest request, decode_file_request(payload));
     return start_worker(request, fds, open_files, Parent::kCallersParent);
   }
   ATOLL_TRY(Start start, decode_start(payload));
-  return start_process(start, fds, open_files, Parent::kCallersParent);
+  return start_process(start, fds, open_files, Parent::kCallersParent, becomes);
 }
 
-Result<pid_t> spawn(SpawnKind kind, const ReceivedFds& fds, const SpawnBasis& basis) {
+Result<pid_t> spawn(Becomes becomes, const ReceivedFds& fds, const SpawnBasis& basis) {
   ATOLL_TRY(std::string payload, read_all(fds[5].get(), kMaxRequestBytes));
   StartFds start_fds = {.leaf = fds[0].get(),
                         .standard_input = fds[1].get(),
@@ -122,23 +91,23 @@ Result<pid_t> spawn(SpawnKind kind, const ReceivedFds& fds, const SpawnBasis& ba
                         .stderr_pipe = fds[3].get(),
                         .report = fds[4].get(),
                         .file_rules = basis.file_rules.get()};
-  ATOLL_TRY(auto outcome, start_either(kind, payload, start_fds, basis.open_files));
+  ATOLL_TRY(auto outcome, start_any(becomes, payload, start_fds, basis.open_files));
   return outcome.pid;
 }
 
 }  // namespace
 
-Result<pid_t> Spawner::start(SpawnKind kind, std::string_view payload, const StartFds& fds) {
+Result<pid_t> Spawner::start(Becomes becomes, std::string_view payload, const StartFds& fds) {
   if (!socket_) return Error(Code::kUnavailable, "spawner", EPIPE);
   auto file = memory_file(payload);
   if (!file) return Error(Code::kSystem, "memfd", file.error().system_errno());
-  return exchange(kind, {fds.leaf, fds.standard_input, fds.stdout_pipe, fds.stderr_pipe, fds.report,
-                         file->get()});
+  return exchange(becomes, {fds.leaf, fds.standard_input, fds.stdout_pipe, fds.stderr_pipe,
+                            fds.report, file->get()});
 }
 
-Result<pid_t> Spawner::exchange(SpawnKind kind, const int (&fds)[kFdCount]) {
+Result<pid_t> Spawner::exchange(Becomes becomes, const int (&fds)[kFdCount]) {
   SpawnReply reply = {};
-  auto ready = send_request(socket_.get(), kind, fds);
+  auto ready = send_request(socket_.get(), becomes, fds);
   if (ready) ready = wait_readable(socket_.get());
   ssize_t count = ready ? recv(socket_.get(), &reply, sizeof reply, MSG_DONTWAIT) : -1;
   if (count != sizeof reply) {
@@ -151,6 +120,15 @@ Result<pid_t> Spawner::exchange(SpawnKind kind, const int (&fds)[kFdCount]) {
   return static_cast<pid_t>(reply.pid);
 }
 
+Result<void> pass_gate(int gate) {
+  Fd socket(gate);
+  char message = 0;
+  ssize_t count = recv(socket.get(), &message, 1, 0);
+  if (count < 0) return Error::system("wait at the gate");
+  if (count == 0 || message != kGateOpen) return Error(Code::kUnavailable, "the gate", EPIPE);
+  return {};
+}
+
 Result<SpawnBasis> make_spawn_basis() {
   SpawnBasis basis;
   ATOLL_TRY(basis.file_rules, make_exec_file_rules(Landlock::kWhereThereIs));
@@ -160,10 +138,11 @@ Result<SpawnBasis> make_spawn_basis() {
 }
 
 Result<bool> serve_spawn(int socket, const SpawnBasis& basis) {
+  SpawnRequest request = {};
   ReceivedFds fds;
-  ATOLL_TRY(auto kind, receive_request(socket, fds));
-  if (!kind) return false;
-  auto pid = spawn(*kind, fds, basis);
+  ATOLL_TRY(bool more, receive_request(socket, request, fds));
+  if (!more) return false;
+  auto pid = spawn(request.becomes, fds, basis);
   // Before the answer: from then on only the program may hold its pipes.
   fds = {};
   SpawnReply reply = {pid.ok() ? *pid : 0, 0};

@@ -17,8 +17,6 @@
 
 namespace atl::agent {
 
-enum class SpawnKind : uint32_t { kProgram, kWorker };
-
 // The agent's side.
 class Spawner {
  public:
@@ -27,18 +25,21 @@ class Spawner {
 
   // The program's number. `payload` is an encoded Start or FileRequest. An error names the
   // operation alone. After one of the socket ("spawner") the spawner is given up for good.
-  Result<pid_t> start(SpawnKind kind, std::string_view payload, const StartFds& fds);
+  Result<pid_t> start(Becomes becomes, std::string_view payload, const StartFds& fds);
 
   bool alive() const { return socket_.valid(); }
   int fd() const { return socket_.get(); }
   void give_up() { socket_.reset(); }
 
  private:
-  Result<pid_t> exchange(SpawnKind kind, const int (&fds)[6]);
+  Result<pid_t> exchange(Becomes becomes, const int (&fds)[6]);
   Fd socket_;
 };
 
-// The spawner's side: what every start needs and no request brings.
+// The spawner's side. Waits until the warden has put it into its groups; closes the gate.
+Result<void> pass_gate(int gate);
+
+// What every start needs and no request brings.
 struct SpawnBasis {
   Fd file_rules;
   rlimit open_files;

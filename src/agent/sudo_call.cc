@@ -62,6 +62,8 @@ void SudoCall::start(SudoCommand& command, ExecTable& execs) {
   auto caller = find_sudo_caller(socket_.get());
   if (!caller) return refuse(caller.error());
   command.start.open_files = caller->open_files;
+  command.start.terminal.reset();
+  command.start.input.clear();
   Streams streams = {command.fds.number(0), command.fds.number(1), command.fds.number(2)};
   auto launched = execs.join(caller->leaf, command.start, streams);
   if (!launched) return refuse(launched.error());

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <optional>
 
 #include "agent/linger_guard.h"
@@ -23,40 +22,16 @@
 namespace atl::agent {
 namespace {
 
-union FdControl {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(kSudoFds * sizeof(int))];
-};
-
 Error malformed() { return Error(Code::kCorrupt, "malformed request", EPROTO); }
-
-// Owns all that came, also of a message that is not good.
-size_t take_fds(msghdr& message, ForeignFds& fds) {
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  if (rights == nullptr || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS)
-    return 0;
-  size_t count = (rights->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-  int numbers[kSudoFds] = {};
-  std::memcpy(numbers, CMSG_DATA(rights), count * sizeof(int));
-  for (size_t i = 0; i < count; ++i) fds[i] = Fd(numbers[i]);
-  return count;
-}
 
 Result<void> receive(int socket, ForeignFds& fds) {
   SudoRequest request = {};
-  iovec part = {&request, sizeof request};
-  FdControl control = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &control;
-  message.msg_controllen = sizeof control;
+  std::span<char> bytes(reinterpret_cast<char*>(&request), sizeof request);
   LingerGuard guard;  // descriptors that do not fit are dropped by this call
-  ssize_t count = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (count < 0) return Error::system("receive from sudo");
-  size_t received = take_fds(message, fds);
-  bool whole = count == sizeof request && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
-  if (!whole || received != kSudoFds || request.magic != kSudoMagic) return malformed();
+  ATOLL_TRY(linux::Received received,
+            linux::receive_message(socket, bytes, fds.all(), MSG_DONTWAIT));
+  bool whole = received.whole && received.bytes == sizeof request;
+  if (!whole || received.fds != kSudoFds || request.magic != kSudoMagic) return malformed();
   return {};
 }
 

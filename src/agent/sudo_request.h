@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "agent/protocol.h"
 #include "agent/sudo_protocol.h"
@@ -19,7 +20,7 @@ class ForeignFds {
   ForeignFds& operator=(ForeignFds&& other) = delete;
   ~ForeignFds();
 
-  Fd& operator[](size_t index) { return fds_[index]; }
+  std::span<Fd> all() { return fds_; }
   int number(size_t index) const { return fds_[index].get(); }
 
  private:

@@ -95,6 +95,11 @@ void ObjectReader::refuse(std::string_view name, std::string message, std::strin
   error_ = Error(Code::kInvalid, field + " " + message).with_reason(reason).with_field(field);
 }
 
+bool ObjectReader::is_null(std::string_view name) const {
+  const json::value* value = object_.if_contains(name);
+  return value && value->is_null();
+}
+
 void ObjectReader::adopt(Error error) {
   if (!error_) error_ = std::move(error);
 }

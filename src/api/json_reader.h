@@ -45,6 +45,7 @@ class ObjectReader {
   const boost::json::object* optional_object(std::string_view name);
 
   bool has(std::string_view name) const { return object_.contains(name); }
+  bool is_null(std::string_view name) const;
   void refuse(std::string_view name, std::string message,
               std::string_view reason = "invalid_field");
   // Takes over the error of a nested object's reader.

@@ -48,12 +48,17 @@ void append(std::string& out, const json::value& value) {
 
 }  // namespace
 
+std::string json_text(const json::value& value) {
+  std::string text;
+  append(text, value);
+  return text;
+}
+
 http::Response json_reply(int status, const json::value& value) {
   http::Response response;
   response.status = status;
   response.headers.add("Content-Type", "application/json");
-  append(response.body, value);
-  response.body += '\n';
+  response.body = json_text(value) + '\n';
   return response;
 }
 

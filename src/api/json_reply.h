@@ -13,6 +13,7 @@
 namespace atl::api {
 
 // Numbers are written as people write them (8.292); Boost's own serializer writes 8.292E0.
+std::string json_text(const boost::json::value& value);
 http::Response json_reply(int status, const boost::json::value& value);
 
 // Durations are milliseconds with a resolution of a microsecond.

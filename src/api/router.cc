@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/failure.h"
+#include "api/idempotent_call.h"
 #include "base/ids.h"
 #include "base/log.h"
 
@@ -43,12 +44,12 @@ std::optional<std::vector<std::string>> fit(std::string_view pattern, std::strin
   return parameters;
 }
 
+// Only a number is a port: "localhost:1.attacker.example" is no name of ours.
 std::string_view without_port(std::string_view host) {
-  if (host.starts_with('[')) {
-    size_t end = host.find(']');
-    return end == host.npos ? host : host.substr(0, end + 1);
-  }
-  return host.substr(0, host.find(':'));
+  size_t colon = host.rfind(':');
+  if (colon == host.npos || host.ends_with(']')) return host;
+  bool number = host.find_first_not_of("0123456789", colon + 1) == host.npos;
+  return number ? host.substr(0, colon) : host;
 }
 
 bool is_loopback_name(std::string_view name) {
@@ -67,12 +68,30 @@ Error refusal(Code code, std::string message, std::string_view reason) {
   return Error(code, std::move(message)).with_reason(reason);
 }
 
+Error body_refusal(const Error& error) {
+  if (error.code() == Code::kExhausted)
+    return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
+  if (error.code() == Code::kInvalid)
+    return refusal(Code::kInvalid, error.message(), "malformed_request");
+  if (error.code() == Code::kTimeout)
+    return refusal(Code::kTimeout, "the body did not come", "request_timeout");
+  return error;
+}
+
 }  // namespace
 
-Router::Router(sandbox::Keys& keys, std::set<std::string, std::less<>> host_names)
-    : keys_(keys), host_names_(std::move(host_names)) {}
+Router::Router(sandbox::Keys& keys, sandbox::Idempotency& idempotency,
+               std::set<std::string, std::less<>> host_names)
+    : keys_(keys), idempotency_(idempotency), host_names_(std::move(host_names)) {}
 
 void Router::add(Route route) { routes_.push_back(std::move(route)); }
+
+std::string Router::listing() const {
+  std::string lines;
+  for (const Route& route : routes_)
+    lines += std::string(method_name(route.method)) + " " + route.pattern + "\n";
+  return lines;
+}
 
 http::Response Router::refuse(int status, std::string_view reason) {
   std::string request_id = random_text(kRequestIdLength);
@@ -104,14 +123,25 @@ Result<void> Router::check_origin(const http::Request& request) const {
   return {};
 }
 
-http::Task<Result<store::TenantId>> Router::authenticate(const http::Request& request) {
+http::Task<Result<sandbox::Identity>> Router::authenticate(const http::Request& request) {
   Error refused = refusal(Code::kDenied, "the key is missing or wrong", "unauthenticated");
   auto value = request.headers.find("Authorization");
   if (!value || request.headers.count("Authorization") != 1 || !value->starts_with(kBearer))
     co_return refused;
-  ATOLL_CO_TRY(auto tenant, co_await keys_.tenant_of(value->substr(kBearer.size())));
-  if (!tenant) co_return refused;
-  co_return *tenant;
+  ATOLL_CO_TRY(auto identity, co_await keys_.identify(value->substr(kBearer.size())));
+  if (!identity) co_return refused;
+  co_return *identity;
+}
+
+// Without a key nobody learns which routes exist.
+http::Task<Result<store::TenantId>> Router::admit(const http::Request& request,
+                                                  const Match& found) {
+  if (found.route && found.route->access == Route::Access::kPublic) co_return store::kLocalTenant;
+  ATOLL_CO_TRY(sandbox::Identity identity, co_await authenticate(request));
+  if (found.route && found.route->access == Route::Access::kOperator &&
+      identity.role != sandbox::Identity::Role::kOperator)
+    co_return refusal(Code::kDenied, "only the operator of this host may do that", "operator_only");
+  co_return identity.tenant;
 }
 
 Router::Match Router::match(const http::Request& request) const {
@@ -130,6 +160,16 @@ Router::Match Router::match(const http::Request& request) const {
   return match;
 }
 
+http::Task<Result<std::string>> Router::read_body(http::Exchange& exchange, const Route& route) {
+  if (route.body == Route::Body::kStream) co_return std::string();
+  auto body = co_await exchange.read_body(kMaxBodyBytes);
+  if (!body) co_return body_refusal(body.error());
+  if (!body->empty() && !is_json(exchange.request()))
+    co_return refusal(Code::kInvalid, "the body must be application/json",
+                      "unsupported_media_type");
+  co_return body;
+}
+
 http::Task<void> Router::serve(http::Exchange& exchange) {
   std::string request_id = random_text(kRequestIdLength);
   bool answered = false;
@@ -145,11 +185,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
   const http::Request& request = exchange.request();
   ATOLL_CO_TRY_VOID(check_origin(request));
   Match found = match(request);
-  // Without a key nobody learns which routes exist.
-  store::TenantId tenant = store::kLocalTenant;
-  if (!found.route || found.route->access == Route::Access::kKey) {
-    ATOLL_CO_TRY(tenant, co_await authenticate(request));
-  }
+  ATOLL_CO_TRY(store::TenantId tenant, co_await admit(request, found));
   if (!found.route && found.allowed.empty())
     co_return refusal(Code::kNotFound, "there is no such route", "not_found");
   if (!found.route) {
@@ -158,17 +194,19 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
     response.headers.add("Allow", found.allowed);
     co_return response;
   }
-  if (!ready_ && found.route->access == Route::Access::kKey)
+  if (!ready_ && found.route->access != Route::Access::kPublic)
     co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
-  auto body = co_await exchange.read_body(kMaxBodyBytes);
-  if (!body && body.error().code() == Code::kExhausted)
-    co_return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
+  auto body = co_await read_body(exchange, *found.route);
+  if (!body && body.error().code() == Code::kCancelled) {
+    answered = true;  // the peer has gone
+    co_return http::Response();
+  }
   if (!body) co_return std::move(body).error();
-  if (!body->empty() && !is_json(request))
-    co_return refusal(Code::kInvalid, "the body must be application/json",
-                      "unsupported_media_type");
   Call call{exchange, tenant, std::move(found.parameters), std::move(*body), request_id};
-  ATOLL_CO_TRY(std::optional<http::Response> response, co_await found.route->action(call));
+  bool once = found.route->effect == Route::Effect::kCreates && has_idempotency_key(request);
+  const RouteAction& action = found.route->action;
+  http::Task<Reply> task = once ? run_once(idempotency_, call, action) : action(call);
+  ATOLL_CO_TRY(std::optional<http::Response> response, co_await std::move(task));
   if (!response) {
     answered = true;
     co_return http::Response();

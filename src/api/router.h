@@ -1,6 +1,6 @@
 // Router: what every request has in common. Host and Origin are checked, the key is turned into a
-// tenant, the route is found, the body is read within its limit, errors become answers of one
-// shape. A handler is parse, one call, reply.
+// tenant, the route is found, the body is read within its limit, a creating call with a key happens
+// once, errors become answers of one shape. A handler is parse, one call, reply.
 #pragma once
 
 #include <functional>
@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "http/exchange.h"
 #include "http/server.h"
+#include "sandbox/idempotency.h"
 #include "sandbox/keys.h"
 
 namespace atl::api {
@@ -24,6 +25,10 @@ struct Call {
   std::vector<std::string> parameters;  // the {…} of the route, decoded
   std::string body;
   std::string request_id;
+  // Of a creating route: what is made must be stored with the key, and what was made already is
+  // answered about instead of being made again.
+  std::optional<sandbox::IdempotencyKey> idempotency_key = {};
+  sandbox::Made made = {};
 };
 
 // Gives the answer, or nothing if it has answered on the exchange itself (a stream).
@@ -34,18 +39,25 @@ struct Route {
   http::Method method;
   std::string pattern;  // "/v1/sandboxes/{id}"
   RouteAction action;
-  enum class Access : unsigned char { kKey, kPublic } access = Access::kKey;
+  enum class Access : unsigned char { kKey, kOperator, kPublic } access = Access::kKey;
+  // kStream: any type and length; the action reads it from the exchange.
+  enum class Body : unsigned char { kJson, kStream } body = Body::kJson;
+  // kCreates: takes an Idempotency-Key.
+  enum class Effect : unsigned char { kOther, kCreates } effect = Effect::kOther;
 };
 
 class Router {
  public:
   // `host_names`: names, besides loopback ones, under which the server may be addressed.
-  Router(sandbox::Keys& keys, std::set<std::string, std::less<>> host_names);
+  Router(sandbox::Keys& keys, sandbox::Idempotency& idempotency,
+         std::set<std::string, std::less<>> host_names);
 
   void add(Route route);
   // Until then, routes that need a key answer 503.
   void set_ready() { ready_ = true; }
   bool ready() const { return ready_; }
+  // Every route as "GET /v1/sandboxes/{id}", one a line.
+  std::string listing() const;
   http::Task<void> serve(http::Exchange& exchange);
 
   // How the HTTP server answers what never reached serve().
@@ -60,12 +72,15 @@ class Router {
 
   http::Task<Result<http::Response>> answer(http::Exchange& exchange, std::string& request_id,
                                             bool& answered);
+  static http::Task<Result<std::string>> read_body(http::Exchange& exchange, const Route& route);
   Result<void> check_origin(const http::Request& request) const;
   bool is_known_host(std::string_view host) const;
-  http::Task<Result<store::TenantId>> authenticate(const http::Request& request);
+  http::Task<Result<sandbox::Identity>> authenticate(const http::Request& request);
+  http::Task<Result<store::TenantId>> admit(const http::Request& request, const Match& found);
   Match match(const http::Request& request) const;
 
   sandbox::Keys& keys_;
+  sandbox::Idempotency& idempotency_;
   std::set<std::string, std::less<>> host_names_;
   std::vector<Route> routes_;
   bool ready_ = false;

@@ -10,7 +10,9 @@
 #include <thread>
 
 #include "api/health.h"
+#include "api/openapi.h"
 #include "api/v1/execs.h"
+#include "api/v1/keys.h"
 #include "api/v1/receipt.h"
 #include "api/v1/sandboxes.h"
 #include "http/client.h"
@@ -24,9 +26,11 @@ class TestServer {
   explicit TestServer(http::Limits limits = {}) {
     key = bed.draw_key();
     add_health_routes(router);
+    add_openapi_route(router);
     v1::add_sandbox_routes(router, bed.sandboxes());
     v1::add_exec_routes(router, bed.sandboxes());
     v1::add_receipt_route(router, bed.sandboxes());
+    v1::add_key_routes(router, bed.keys());
     router.set_ready();
     auto serve = [this](http::Exchange& exchange) { return router.serve(exchange); };
     auto listening = http::Server::listen(bed.context(), "127.0.0.1", 0,
@@ -69,9 +73,18 @@ class TestServer {
     done.get_future().wait();
   }
 
+  bool has_connections_within(size_t count, std::chrono::milliseconds time) {
+    auto end = std::chrono::steady_clock::now() + time;
+    size_t open = count + 1;
+    while (open != count && std::chrono::steady_clock::now() < end)
+      run_inside([&] { open = server_->open_connections(); });
+    return open == count;
+  }
+
   sandbox::TestBed bed;
   std::string key;
-  Router router{bed.keys(), {}};
+  sandbox::Idempotency idempotency{bed.context().get_executor(), bed.ledger(), bed.clock};
+  Router router{bed.keys(), idempotency, {}};
   unsigned short port = 0;
 
  private:

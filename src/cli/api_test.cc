@@ -8,10 +8,12 @@ namespace {
 
 TEST(Api, ShowsTheServersMessageFieldAndRemedy) {
   Error error =
-      explain_failure(400, R"({"error":{"code":"invalid","message":"there is none of that name",
+      explain_failure(400, R"({"error":{"code":"template_not_found","message":"there is none",
       "field":"template","cause":"user","remedy":"atoll template ls","request_id":"r1"}})");
   EXPECT_EQ(error.code(), Code::kInvalid);
-  EXPECT_EQ(error.message(), "template: there is none of that name\n  remedy: atoll template ls");
+  EXPECT_EQ(error.reason(), "template_not_found");
+  EXPECT_EQ(error.message(),
+            "template_not_found: template: there is none\n  remedy: atoll template ls");
 }
 
 TEST(Api, NamesTheRequestWhenTheServerIsAtFault) {
@@ -39,7 +41,7 @@ TEST(Api, RefusesMalformedBase64) {
 
 TEST(Api, AnIdThatIsNotOneNeverBecomesAPath) {
   Api api(Server{"127.0.0.1", 1, "k"});
-  for (const char* id : {"", "../keys", "s1/execs", "s1?x", "S1", "s1\r\n"})
+  for (const char* id : {"", "../keys", "s1/execs", "s1?x", "S1", "s1\r\n", "s1%2f"})
     EXPECT_EQ(api.remove_sandbox(id).error().code(), Code::kInvalid) << id;
 }
 

@@ -1,6 +1,10 @@
 #include "cli/command_line.h"
 
+#include <sstream>
+
 #include <gtest/gtest.h>
+
+#include "cli/command_table.h"
 
 namespace atl::cli {
 namespace {
@@ -49,9 +53,14 @@ TEST(CommandLine, GlobalOptionsStandBeforeOrAfterTheCommand) {
 TEST(CommandLine, RunTakesCodeFileOrStandardInput) {
   auto code = parsed<RunCommand>({"run", "-t", "python", "-c", "", "--timeout", "1s"});
   EXPECT_EQ(code.code, "");
-  EXPECT_EQ(code.timeout, std::chrono::milliseconds(1000));
+  EXPECT_EQ(code.exec.timeout, std::chrono::milliseconds(1000));
   EXPECT_EQ(parsed<RunCommand>({"run", "x.py"}).file, "x.py");
-  EXPECT_EQ(parsed<RunCommand>({"run"}).file, "-");
+  EXPECT_EQ(parsed<RunCommand>({"run"}).file, "");
+  EXPECT_EQ(parsed<RunCommand>({"run", "x.py", "--", "-c", "--json"}).arguments,
+            (Words{"-c", "--json"}));
+  EXPECT_EQ(parsed<RunCommand>({"run", "x.py", "--stdin", "-"}).input, "-");
+  EXPECT_FALSE(parse_command_line({"run", "-", "--stdin", "-"}).ok());
+  EXPECT_FALSE(parse_command_line({"run", "--stdin", "-"}).ok());
   EXPECT_FALSE(parse_command_line({"run", "-c", "1", "x.py"}).ok());
   EXPECT_FALSE(parse_command_line({"run", "--timeout", "soon"}).ok());
 }
@@ -93,17 +102,17 @@ TEST(CommandLine, CreateAndRunTakeTheLimitsOfASandbox) {
   run.insert(run.end(), limits.begin(), limits.end());
   auto command = parsed<RunCommand>(run);
   EXPECT_EQ(command.sandbox.exec.output_bytes, 4096u);
-  EXPECT_EQ(command.on_output_limit, "kill");
+  EXPECT_EQ(command.exec.on_output_limit, "kill");
   EXPECT_FALSE(parsed<CreateCommand>({"create"}).sandbox.memory_bytes.has_value());
 }
 
 TEST(CommandLine, ExecTakesItsOwnLimits) {
   auto exec = parsed<ExecCommand>({"exec", "s1", "--cpu-time", "2s", "--output-limit", "0",
                                    "--open-files", "16", "--on-output-limit", "cut", "true"});
-  EXPECT_EQ(exec.limits.cpu_time, std::chrono::seconds(2));
-  EXPECT_EQ(exec.limits.output_bytes, 0u);
-  EXPECT_EQ(exec.limits.open_files, 16u);
-  EXPECT_EQ(exec.on_output_limit, "cut");
+  EXPECT_EQ(exec.exec.limits.cpu_time, std::chrono::seconds(2));
+  EXPECT_EQ(exec.exec.limits.output_bytes, 0u);
+  EXPECT_EQ(exec.exec.limits.open_files, 16u);
+  EXPECT_EQ(exec.exec.on_output_limit, "cut");
   EXPECT_EQ(exec.command, Words{"true"});
 }
 
@@ -119,6 +128,81 @@ TEST(CommandLine, NonsenseLimitsAreRefused) {
 TEST(CommandLine, RemovesSeveralAtOnce) {
   EXPECT_EQ(parsed<RemoveCommand>({"rm", "s1", "s2"}).ids, (Words{"s1", "s2"}));
   EXPECT_FALSE(parse_command_line({"rm"}).ok());
+  EXPECT_FALSE(parse_command_line({"rm", "--all", "s1"}).ok());
+  auto all = parsed<RemoveCommand>({"rm", "--all", "--yes"});
+  EXPECT_EQ(all.what, RemoveCommand::What::kAll);
+  EXPECT_EQ(all.confirm, RemoveCommand::Confirm::kYes);
+  EXPECT_EQ(parsed<RemoveCommand>({"rm", "--all"}).confirm, RemoveCommand::Confirm::kAsk);
+}
+
+TEST(CommandLine, ExecSaysWhoWhereAndHow) {
+  auto exec = parsed<ExecCommand>({"exec", "-i", "-t", "-u", "root", "-w", "/tmp", "-e", "A=b=c",
+                                   "-e", "B=", "s1", "--", "sh"});
+  EXPECT_EQ(exec.input, ExecCommand::Input::kStandardInput);
+  EXPECT_EQ(exec.mode, ExecCommand::Mode::kTerminal);
+  EXPECT_EQ(exec.exec.user, "root");
+  EXPECT_EQ(exec.exec.cwd, "/tmp");
+  EXPECT_EQ(exec.exec.env, (Pairs{{"A", "b=c"}, {"B", ""}}));
+  EXPECT_EQ(parsed<ExecCommand>({"exec", "-it", "s1", "--", "sh"}).mode,
+            ExecCommand::Mode::kTerminal);
+  EXPECT_EQ(parsed<ExecCommand>({"exec", "-d", "s1", "--", "sh"}).mode,
+            ExecCommand::Mode::kDetached);
+  EXPECT_FALSE(parse_command_line({"exec", "-d", "-i", "s1", "--", "sh"}).ok());
+  EXPECT_FALSE(parse_command_line({"exec", "-e", "A", "s1", "--", "sh"}).ok());
+  EXPECT_FALSE(parse_command_line({"exec", "-e", "=b", "s1", "--", "sh"}).ok());
+}
+
+TEST(CommandLine, CreateTakesANameAndNotes) {
+  auto create = parsed<CreateCommand>(
+      {"create", "--name", "work", "--reuse", "--metadata", "team=a", "-e", "A=b"});
+  EXPECT_EQ(create.sandbox.template_name, "python");
+  EXPECT_EQ(create.sandbox.name, "work");
+  EXPECT_EQ(create.sandbox.on_name_conflict, SandboxOptions::Conflict::kUse);
+  EXPECT_EQ(create.sandbox.metadata, (Pairs{{"team", "a"}}));
+  EXPECT_EQ(create.sandbox.env, (Pairs{{"A", "b"}}));
+  EXPECT_FALSE(parse_command_line({"create", "--reuse"}).ok());
+}
+
+TEST(CommandLine, ListFiltersByStateAndNotes) {
+  auto list = parsed<ListCommand>({"ls", "--metadata", "team=a", "--metadata", "x=y:z", "-q"});
+  EXPECT_EQ(list.metadata, (Words{"team:a", "x:y:z"}));
+  EXPECT_EQ(list.what, ListCommand::What::kUsable);
+  EXPECT_EQ(list.columns, ListCommand::Columns::kIds);
+  EXPECT_EQ(parsed<ListCommand>({"ls", "--state", "failed"}).what, ListCommand::What::kAll);
+}
+
+TEST(CommandLine, FilesAreNamedByOneWordOrTwo) {
+  for (Words words : {Words{"cat", "work", "/etc/passwd"}, Words{"cat", "work:/etc/passwd"}}) {
+    auto cat = parsed<CatCommand>(words);
+    EXPECT_EQ(cat.file.sandbox, "work");
+    EXPECT_EQ(cat.file.path, "/etc/passwd");
+  }
+  EXPECT_EQ(parsed<ListFilesCommand>({"ls-files", "work"}).directory.path, "/home/user");
+  EXPECT_EQ(parsed<WatchCommand>({"watch", "-R", "work", "a"}).path.path, "/home/user/a");
+  EXPECT_FALSE(parse_command_line({"cat", "work:/a", "/b"}).ok());
+}
+
+TEST(CommandLine, CopyGoesOneWay) {
+  auto copy = parsed<CopyCommand>({"cp", "-r", "./a:b", "work:/tmp"});
+  EXPECT_EQ(copy.from, "./a:b");
+  EXPECT_EQ(copy.depth, Depth::kRecursive);
+  EXPECT_FALSE(parse_command_line({"cp", "a", "b"}).ok());
+  EXPECT_FALSE(parse_command_line({"cp", "work:/a", "work:/b"}).ok());
+  EXPECT_FALSE(parse_command_line({"cp", "work:/a"}).ok());
+}
+
+TEST(CommandLine, PortsAndLogs) {
+  EXPECT_EQ(parsed<PortsCommand>({"ports", "work", "--open", "8000"}).open, 8000);
+  EXPECT_FALSE(parse_command_line({"ports", "work", "--open", "65536"}).ok());
+  EXPECT_FALSE(parse_command_line({"ports", "work", "--open", "0"}).ok());
+  auto logs = parsed<LogsCommand>({"logs", "-f", "work", "e1"});
+  EXPECT_EQ(logs.exec, "e1");
+  EXPECT_EQ(logs.until, LogsCommand::Until::kEnd);
+  EXPECT_FALSE(parse_command_line({"logs", "work"}).ok());
+}
+
+TEST(CommandLine, NothingBehindTheDashesIsLost) {
+  EXPECT_FALSE(parse_command_line({"ls", "--", "x"}).ok());
 }
 
 TEST(CommandLine, DoctorTakesNothingButTheGlobalOptions) {
@@ -134,9 +218,29 @@ TEST(CommandLine, HelpIsPrintedForTheWholeAndForOneCommand) {
   EXPECT_NE(parsed<HelpCommand>({"run", "--help"}).text.find("--timeout"), std::string::npos);
 }
 
-TEST(CommandLine, RefusesUnknownWords) {
+TEST(CommandLine, EveryCommandHasHelpWithExamplesThatParse) {
+  for (const CommandGroup& group : command_table())
+    for (const CommandEntry& entry : group.entries) {
+      Words words = {"help"};
+      std::istringstream name(entry.name);
+      for (std::string word; name >> word;) words.push_back(word);
+      std::string text = parsed<HelpCommand>(words).text;
+      EXPECT_NE(text.find(entry.summary), std::string::npos) << entry.name;
+      EXPECT_NE(text.find(entry.examples), std::string::npos) << entry.name;
+      EXPECT_NE(std::string(entry.examples).find(std::string("atoll ") + entry.name),
+                std::string::npos)
+          << entry.name;
+    }
+}
+
+TEST(CommandLine, RefusesUnknownWordsAndGuesses) {
+  auto message = [](Words words) { return parse_command_line(words).error().message(); };
   EXPECT_EQ(parse_command_line({"fly"}).error().code(), Code::kInvalid);
-  EXPECT_EQ(parse_command_line({"--json", "fly"}).error().message(), "there is no command \"fly\"");
+  EXPECT_EQ(message({"--json", "quux"}), "there is no command \"quux\"");
+  EXPECT_EQ(message({"craete"}), "there is no command \"craete\"; did you mean \"create\"?");
+  EXPECT_EQ(message({"ls-file"}), "there is no command \"ls-file\"; did you mean \"ls-files\"?");
+  EXPECT_EQ(message({"template", "lss"}),
+            "there is no command \"template lss\"; did you mean \"template ls\"?");
   EXPECT_FALSE(parse_command_line({"ls", "--fast"}).ok());
   EXPECT_FALSE(parse_command_line({"template"}).ok());
 }

@@ -55,7 +55,7 @@ void report_json(const Done& done) {
 
 }  // namespace
 
-Result<int> run_down(const CommandLine& line) {
+Result<int> run_command(const CommandLine& line, const DownCommand&) {
   if (geteuid() != 0) return Error(Code::kDenied, "atoll down must run as root");
   Done done;
   if (access(line.places.state.c_str(), F_OK) == 0) {

@@ -1,17 +1,14 @@
 #include "cli/exec_commands.h"
 
-#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include <array>
-
-#include <boost/json/serialize.hpp>
-
-#include "base/file.h"
 #include "cli/api.h"
-#include "cli/exit_code.h"
+#include "cli/attach.h"
+#include "cli/input_pump.h"
 #include "cli/interrupt.h"
+#include "cli/program_output.h"
 #include "cli/readable.h"
 
 namespace atl::cli {
@@ -19,108 +16,82 @@ namespace {
 
 namespace json = boost::json;
 
-// The kernel's limit of one argument (MAX_ARG_STRLEN) less its NUL: code travels as an argument.
-constexpr size_t kMaxCodeBytes = 131'071;
-
-struct Interpreter {
-  std::string_view template_name;
-  std::array<const char*, 2> command;
-};
-constexpr std::array kInterpreters = {Interpreter{"python", {"python3", "-c"}}};
-
-Result<std::vector<std::string>> command_of(const std::string& template_name, std::string code) {
-  for (const Interpreter& interpreter : kInterpreters)
-    if (interpreter.template_name == template_name)
-      return std::vector<std::string>{interpreter.command[0], interpreter.command[1],
-                                      std::move(code)};
-  return Error(Code::kInvalid, "run does not know which program runs the code of template " +
-                                   template_name + ": use create and exec");
+Result<json::object> exec_request(const ExecCommand& exec) {
+  json::object body = exec_body(exec.exec);
+  ATOLL_TRY(body["cmd"], command_words(exec.command));
+  if (exec.input == ExecCommand::Input::kStandardInput) body["stdin_open"] = true;
+  return body;
 }
 
-Result<std::string> read_code(const RunCommand& run) {
-  if (run.code) return *run.code;
-  if (run.file == "-") return read_all(STDIN_FILENO, kMaxCodeBytes);
-  return read_file(run.file, kMaxCodeBytes);
+// Passes the signal that ends us on to the program.
+void forward_interrupt(InterruptGuard& guard, Api api, ExecName name) {
+  guard.on_interrupt([api = std::move(api), name = std::move(name)](int number) mutable {
+    auto sent = signal_exec(api, name, number);
+    if (!sent) fprintf(stderr, "atoll: %s\n", escape_controls(sent.error().message()).c_str());
+  });
 }
 
-std::optional<int> number_of(const json::object& exec, const char* name) {
-  const json::value* value = exec.if_contains(name);
-  if (value == nullptr || !value->is_int64()) return std::nullopt;
-  int64_t number = value->as_int64();
-  if (number < 0 || number > 255) return std::nullopt;
-  return static_cast<int>(number);
-}
-
-std::string text_of(const json::object& exec, const char* name) {
-  const json::value* value = exec.if_contains(name);
-  if (value == nullptr) return "-";
-  return value->is_string() ? value->as_string().c_str() : json::serialize(*value);
-}
-
-std::string shown(const json::object& exec, const char* name) {
-  const json::value* value = exec.if_contains(name);
-  return value == nullptr ? "-" : readable(*value);
-}
-
-Result<int> show_result(const json::object& exec, const ShowOutput& show, Format format) {
-  std::string verdict = text_of(exec, "verdict");
-  int exit_code = exit_code_of({.verdict = verdict,
-                                .exit_code = number_of(exec, "exit_code"),
-                                .signal_number = number_of(exec, "signal")});
-  if (format == Format::kJson) {
-    printf("%s\n", json::serialize(exec).c_str());
-    return exit_code;
-  }
-  ATOLL_TRY(std::string out, output_bytes(exec, "stdout"));
-  ATOLL_TRY(std::string err, output_bytes(exec, "stderr"));
-  ATOLL_TRY_VOID(write_output(STDOUT_FILENO, out, show.mode));
-  ATOLL_TRY_VOID(write_output(STDERR_FILENO, err, show.mode));
-  if (exit_code == kExitPlatform && number_of(exec, "exit_code") != kExitPlatform)
-    fprintf(stderr, "atoll: the program was not ended by itself: %s\n",
-            escape_line(verdict).c_str());
-  if (show.verbosity == Verbosity::kVerbose)
-    fprintf(stderr, "verdict %s\nlimits_hit %s\nusage %s\ntimings %s\n",
-            escape_line(verdict).c_str(), shown(exec, "limits_hit").c_str(),
-            shown(exec, "usage").c_str(), shown(exec, "timings").c_str());
-  return exit_code;
+Result<int> run_on_terminal(Api& api, const ExecCommand& exec) {
+  ATOLL_TRY(json::object body, exec_request(exec));
+  TerminalInput input = exec.input == ExecCommand::Input::kStandardInput ? TerminalInput::kPassed
+                                                                         : TerminalInput::kNone;
+  ATOLL_TRY(ExecName name, start_on_terminal(api, exec.id, std::move(body)));
+  return attach(api, name, {.input = input, .mode = exec.show.mode});
 }
 
 }  // namespace
 
-Result<int> run_exec(const CommandLine& line, const ExecCommand& exec) {
-  ATOLL_TRY(Server server, find_server(line.places, line.server));
-  Api api(std::move(server));
-  ATOLL_TRY(json::object result,
-            api.run_exec({exec.id, exec.command, exec.timeout, exec.limits, exec.on_output_limit}));
-  return show_result(result, exec.show, line.format);
+Result<int> run_command(const CommandLine& line, const ExecCommand& exec) {
+  ATOLL_TRY(Api api, connect(line));
+  if (exec.mode == ExecCommand::Mode::kTerminal && line.format == Format::kText)
+    return run_on_terminal(api, exec);
+  InterruptGuard guard;
+  ATOLL_TRY(json::object body, exec_request(exec));
+  ATOLL_TRY(json::object started, api.start_exec(exec.id, std::move(body)));
+  ExecName name{exec.id, text_field(started, "id")};
+  if (exec.mode == ExecCommand::Mode::kDetached) {
+    if (line.format == Format::kJson)
+      print_json(started);
+    else
+      printf("%s\n", readable_field(started, "id").c_str());
+    return 0;
+  }
+  forward_interrupt(guard, api, name);
+  std::unique_ptr<InputPump> pump;
+  if (exec.input == ExecCommand::Input::kStandardInput) {
+    ATOLL_TRY(pump, InputPump::start(api, name, STDIN_FILENO));
+  }
+  if (line.format == Format::kJson) {
+    ATOLL_TRY(json::object ended, wait_for_exec(api, name));
+    print_json(ended);
+    return exit_code_of_exec(ended);
+  }
+  auto ended = follow_exec(api, name, exec.show.mode);
+  if (ended) return report_end(*ended, exec.show.verbosity);
+  // Nobody reads it: as in a pipe. Without its end the pump would wait for it.
+  if (ended.error().system_errno() == EPIPE) (void)signal_exec(api, name, SIGPIPE);
+  return std::move(ended).error();
 }
 
-Result<int> run_run(const CommandLine& line, const RunCommand& run) {
-  ATOLL_TRY(std::string code, read_code(run));
-  if (code.size() > kMaxCodeBytes)
-    return Error(Code::kExhausted, "the code is over " + std::to_string(kMaxCodeBytes) + " bytes");
-  ATOLL_TRY(std::vector<std::string> command,
-            command_of(run.sandbox.template_name, std::move(code)));
-  ATOLL_TRY(Server server, find_server(line.places, line.server));
-  Api api(server);
-
-  InterruptGuard guard;
-  ATOLL_TRY(json::object sandbox, api.create_sandbox(run.sandbox));
-  std::string id = text_of(sandbox, "id");
-  // Its own connection: the signal comes while the other one waits for the program.
-  guard.on_interrupt([server, id] {
-    auto removed = Api(server).remove_sandbox(id);
-    if (!removed)
-      fprintf(stderr, "atoll: %s\n", escape_controls(removed.error().message()).c_str());
-  });
-  auto result = api.run_exec({id, std::move(command), run.timeout, {}, run.on_output_limit});
-  auto removed = api.remove_sandbox(id);
-  if (!result) return std::move(result).error();
-  ATOLL_TRY(int exit_code, show_result(*result, run.show, line.format));
-  if (run.show.verbosity == Verbosity::kVerbose)
-    fprintf(stderr, "create %s\n", shown(sandbox, "timings").c_str());
-  if (!removed) return std::move(removed).error().with_context("remove " + id);
-  return exit_code;
+Result<int> run_command(const CommandLine& line, const LogsCommand& logs) {
+  ATOLL_TRY(Api api, connect(line));
+  ExecName name{logs.id, logs.exec};
+  if (line.format == Format::kJson) {
+    bool waits = logs.until == LogsCommand::Until::kEnd;
+    ATOLL_TRY(json::object exec,
+              waits ? wait_for_exec(api, name) : api.show_exec(logs.id, logs.exec));
+    print_json(exec);
+    return 0;
+  }
+  if (logs.until == LogsCommand::Until::kEnd) {
+    ATOLL_TRY_VOID(follow_exec(api, name, logs.mode));
+    return 0;
+  }
+  OutputWriter out(STDOUT_FILENO, logs.mode);
+  ATOLL_TRY_VOID(write_stream(api, name, "stdout", out));
+  OutputWriter err(STDERR_FILENO, logs.mode);
+  ATOLL_TRY_VOID(write_stream(api, name, "stderr", err));
+  return 0;
 }
 
 }  // namespace atl::cli

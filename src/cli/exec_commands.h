@@ -1,4 +1,4 @@
-// Running a program in a sandbox and ending as it ended: `atoll run` and `atoll exec`.
+// Running commands in a sandbox and looking at what they printed: `atoll exec` and `atoll logs`.
 #pragma once
 
 #include "base/result.h"
@@ -6,7 +6,7 @@
 
 namespace atl::cli {
 
-Result<int> run_run(const CommandLine& line, const RunCommand& run);
-Result<int> run_exec(const CommandLine& line, const ExecCommand& exec);
+Result<int> run_command(const CommandLine& line, const ExecCommand& exec);
+Result<int> run_command(const CommandLine& line, const LogsCommand& logs);
 
 }  // namespace atl::cli

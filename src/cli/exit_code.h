@@ -1,5 +1,5 @@
-// How this program ends: as the program that ran in the sandbox ended, or with one of two codes
-// that such a program rarely uses, in the manner of env(1) and timeout(1).
+// How this program ends: as the program that ran in the sandbox ended, or with a code that
+// such a program rarely uses, in the manner of env(1) and timeout(1).
 #pragma once
 
 #include <optional>
@@ -9,6 +9,7 @@ namespace atl::cli {
 
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitNotRunning = 3;
+inline constexpr int kExitTimeout = 124;
 inline constexpr int kExitPlatform = 125;
 
 struct ProgramEnd {
@@ -17,8 +18,8 @@ struct ProgramEnd {
   std::optional<int> signal_number;
 };
 
-// The program's exit code, 128 + its signal, or kExitPlatform when it was not the program that
-// failed.
+// The program's exit code, 128 + its signal, kExitTimeout when its time was up, or kExitPlatform
+// when it was not the program that failed.
 int exit_code_of(const ProgramEnd& end);
 
 }  // namespace atl::cli

@@ -13,7 +13,12 @@ TEST(ExitCode, IsTheProgramsOwn) {
 
 TEST(ExitCode, IsOneHundredTwentyEightAndTheSignal) {
   EXPECT_EQ(exit_code_of({"signal", std::nullopt, 11}), 139);
-  EXPECT_EQ(exit_code_of({"wall_time", std::nullopt, 9}), 137);
+  EXPECT_EQ(exit_code_of({"oom", std::nullopt, 9}), 137);
+}
+
+TEST(ExitCode, IsThatOfTimeoutWhenTheTimeWasUp) {
+  EXPECT_EQ(exit_code_of({"wall_time", std::nullopt, 9}), kExitTimeout);
+  EXPECT_EQ(exit_code_of({"cpu_time", 0, std::nullopt}), kExitTimeout);
 }
 
 TEST(ExitCode, IsThePlatformsWhenThePlatformFailed) {

@@ -6,9 +6,9 @@
 
 namespace atl::cli {
 
-Result<int> run_up(const CommandLine& line, const UpCommand& up);
-Result<int> run_down(const CommandLine& line);
-Result<int> run_status(const CommandLine& line);
-Result<int> run_show_key(const CommandLine& line);
+Result<int> run_command(const CommandLine& line, const UpCommand& up);
+Result<int> run_command(const CommandLine& line, const DownCommand&);
+Result<int> run_command(const CommandLine& line, const StatusCommand&);
+Result<int> run_command(const CommandLine& line, const ShowKeyCommand&);
 
 }  // namespace atl::cli

@@ -31,7 +31,7 @@ InterruptGuard::~InterruptGuard() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-void InterruptGuard::on_interrupt(std::function<void()> clean_up) {
+void InterruptGuard::on_interrupt(std::function<void(int signal_number)> clean_up) {
   std::lock_guard lock(mutex_);
   clean_up_ = std::move(clean_up);
 }
@@ -42,7 +42,7 @@ void InterruptGuard::wait() {
   while (sigwait(&set, &number) != 0) continue;
   if (number == kWakeUp) return;
   std::lock_guard lock(mutex_);
-  if (clean_up_) clean_up_();
+  if (clean_up_) clean_up_(number);
   _exit(128 + number);
 }
 

@@ -18,14 +18,14 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  void on_interrupt(std::function<void()> clean_up);
+  void on_interrupt(std::function<void(int signal_number)> clean_up);
 
  private:
   void wait();
 
   sigset_t before_;
   std::mutex mutex_;
-  std::function<void()> clean_up_;
+  std::function<void(int signal_number)> clean_up_;
   std::thread thread_;
 };
 

@@ -1,13 +1,16 @@
-// What a user may say about limits; what is not said is the server's choice.
+// What a user may say about a sandbox and an exec; what is not said is the server's choice.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace atl::cli {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 // Of each exec: the sandbox's own are the default and the most.
 struct ExecLimits {
@@ -18,6 +21,11 @@ struct ExecLimits {
 
 struct SandboxOptions {
   std::string template_name;
+  std::string name;  // empty: none
+  // What a name that is taken means.
+  enum class Conflict : unsigned char { kError, kUse };
+  Conflict on_name_conflict = Conflict::kError;
+  std::optional<std::string> isolation;
   std::optional<double> cpu;
   std::optional<uint64_t> memory_bytes;
   std::optional<uint32_t> pids;
@@ -28,6 +36,17 @@ struct SandboxOptions {
   std::vector<std::string> require;
   std::optional<std::chrono::milliseconds> ttl;
   std::optional<std::chrono::milliseconds> idle_ttl;
+  Pairs env;
+  Pairs metadata;
+};
+
+struct ExecOptions {
+  std::optional<std::chrono::milliseconds> timeout;
+  ExecLimits limits;
+  std::optional<std::string> on_output_limit;  // "cut" | "kill"
+  std::optional<std::string> user;
+  std::optional<std::string> cwd;
+  Pairs env;
 };
 
 }  // namespace atl::cli

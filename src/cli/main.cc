@@ -2,70 +2,77 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include <algorithm>
+
+#include "cli/bench_command.h"
 #include "cli/command_line.h"
+#include "cli/completion.h"
 #include "cli/doctor/doctor.h"
 #include "cli/exec_commands.h"
 #include "cli/exit_code.h"
+#include "cli/file_commands.h"
 #include "cli/host_commands.h"
+#include "cli/key_commands.h"
+#include "cli/readable.h"
 #include "cli/receipt_commands.h"
+#include "cli/run_command.h"
 #include "cli/sandbox_commands.h"
 #include "cli/selftest/selftest.h"
+#include "cli/shell_command.h"
 #include "cli/template_commands.h"
 #include "cli/terminal.h"
 
 namespace atl::cli {
+
+using selftest::run_command;
+
 namespace {
 
-struct Runner {
-  const CommandLine& line;
+namespace json = boost::json;
 
-  Result<int> operator()(const HelpCommand& help) const {
-    printf("%s", help.text.c_str());
-    return 0;
-  }
-  Result<int> operator()(const VersionCommand&) const {
-    printf(line.format == Format::kJson ? "{\"version\":\"%s\"}\n" : "atoll %s\n", ATOLL_VERSION);
-    return 0;
-  }
-  Result<int> operator()(const UpCommand& up) const { return run_up(line, up); }
-  Result<int> operator()(const DownCommand&) const { return run_down(line); }
-  Result<int> operator()(const StatusCommand&) const { return run_status(line); }
-  Result<int> operator()(const DoctorCommand&) const { return run_doctor(line); }
-  Result<int> operator()(const ShowKeyCommand&) const { return run_show_key(line); }
-  Result<int> operator()(const AddTemplateCommand& add) const {
-    return run_add_template(line, add);
-  }
-  Result<int> operator()(const ListTemplatesCommand&) const { return run_list_templates(line); }
-  Result<int> operator()(const RunCommand& run) const { return run_run(line, run); }
-  Result<int> operator()(const ExecCommand& exec) const { return run_exec(line, exec); }
-  Result<int> operator()(const CreateCommand& create) const { return run_create(line, create); }
-  Result<int> operator()(const ListCommand&) const { return run_list(line); }
-  Result<int> operator()(const ShowCommand& show) const { return run_show(line, show); }
-  Result<int> operator()(const ShowReceiptCommand& show) const {
-    return run_show_receipt(line, show);
-  }
-  Result<int> operator()(const VerifyReceiptCommand& verify) const {
-    return run_verify_receipt(line, verify);
-  }
-  Result<int> operator()(const SelftestCommand& selftest) const {
-    return selftest::run_selftest(line, selftest);
-  }
-  Result<int> operator()(const RemoveCommand& remove) const { return run_remove(line, remove); }
-};
+Result<int> run_command(const CommandLine&, const HelpCommand& help) {
+  printf("%s", help.text.c_str());
+  return 0;
+}
+
+Result<int> run_command(const CommandLine& line, const VersionCommand&) {
+  printf(line.format == Format::kJson ? "{\"version\":\"%s\"}\n" : "atoll %s\n", ATOLL_VERSION);
+  return 0;
+}
 
 void print_error(const Error& error) {
   fprintf(stderr, "atoll: %s\n", escape_controls(error.message()).c_str());
 }
 
+// With --json something always parses.
+void print_error_json(const Error& error) {
+  std::string message = error.message();
+  json::object object;
+  object["code"] = error.reason().empty() ? std::string(code_name(error.code())) : error.reason();
+  constexpr std::string_view kRemedy = "\n  remedy: ";
+  size_t remedy = message.find(kRemedy);
+  object["message"] = message.substr(0, remedy);
+  if (remedy != message.npos) object["remedy"] = message.substr(remedy + kRemedy.size());
+  print_json(json::object{{"error", std::move(object)}});
+}
+
 int run(std::vector<std::string> arguments) {
+  bool wants_json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   auto line = parse_command_line(std::move(arguments));
   if (!line) {
+    if (wants_json) print_error_json(line.error());
     print_error(line.error());
     fprintf(stderr, "  remedy: atoll help\n");
     return kExitUsage;
   }
-  auto exit_code = std::visit(Runner{*line}, line->command);
-  if (exit_code) return *exit_code;
+  auto exit_code =
+      std::visit([&](const auto& command) { return run_command(*line, command); }, line->command);
+  // Output that went nowhere was not printed, even if the program ended well.
+  if (exit_code && fflush(stdout) == 0) return *exit_code;
+  // As if SIGPIPE had ended us, which says it best: nobody reads any more.
+  if (!exit_code && exit_code.error().system_errno() == EPIPE) return 128 + SIGPIPE;
+  if (exit_code) return errno == EPIPE ? 128 + SIGPIPE : kExitPlatform;
+  if (line->format == Format::kJson) print_error_json(exit_code.error());
   print_error(exit_code.error());
   return kExitPlatform;
 }

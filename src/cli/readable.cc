@@ -1,5 +1,9 @@
 #include "cli/readable.h"
 
+#include <stdio.h>
+
+#include <array>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -52,5 +56,34 @@ std::string readable(const json::value& value) {
       return json::serialize(value);
   }
 }
+
+std::string readable_field(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains({name.data(), name.size()});
+  return value == nullptr ? "-" : readable(*value);
+}
+
+std::string readable_size(uint64_t bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double size = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
+  return fmt::format("{:.{}f} {}", size, unit == 0 ? 0 : 1, kUnits[unit]);
+}
+
+std::string text_field(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains({name.data(), name.size()});
+  if (value == nullptr || !value->is_string()) return "";
+  return {value->get_string().data(), value->get_string().size()};
+}
+
+uint64_t number_field(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains({name.data(), name.size()});
+  if (value == nullptr) return 0;
+  json::error_code error;
+  uint64_t number = value->to_number<uint64_t>(error);
+  return error ? 0 : number;
+}
+
+void print_json(const json::value& value) { printf("%s\n", json::serialize(value).c_str()); }
 
 }  // namespace atl::cli

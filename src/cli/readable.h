@@ -1,13 +1,27 @@
-// A value of an answer as people read it, on one line and safe for a terminal.
+// Values of an answer as people read them, on one line and safe for a terminal.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
 namespace atl::cli {
 
 // "-" for null; numbers with at most three decimals; an object as "name value, name value".
 std::string readable(const boost::json::value& value);
+// "-" also when there is no such field.
+std::string readable_field(const boost::json::object& object, std::string_view name);
+// 1.5 MiB
+std::string readable_size(uint64_t bytes);
+
+// The field as it is, if it is a string; for use, not for showing.
+std::string text_field(const boost::json::object& object, std::string_view name);
+// 0 when it is not a whole number.
+uint64_t number_field(const boost::json::object& object, std::string_view name);
+
+// One line on standard output: all that a command prints with --json.
+void print_json(const boost::json::value& value);
 
 }  // namespace atl::cli

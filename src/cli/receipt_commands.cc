@@ -59,9 +59,10 @@ Result<std::string> find_public_key(const CommandLine& line, const std::string& 
 
 }  // namespace
 
-Result<int> run_show_receipt(const CommandLine& line, const ShowReceiptCommand& show) {
-  ATOLL_TRY(Server server, find_server(line.places, line.server));
-  ATOLL_TRY(json::object answer, Api(std::move(server)).show_receipt(show.id));
+Result<int> run_command(const CommandLine& line, const ShowReceiptCommand& show) {
+  ATOLL_TRY(Api api, connect(line));
+  ATOLL_TRY(std::string target, sandbox_target(show.id));
+  ATOLL_TRY(json::object answer, api.call({.target = target + "/receipt"}));
   const json::value* receipt = answer.if_contains("receipt");
   if (line.format == Format::kJson || receipt == nullptr || !receipt->is_object())
     printf("%s\n", json::serialize(answer).c_str());
@@ -70,7 +71,7 @@ Result<int> run_show_receipt(const CommandLine& line, const ShowReceiptCommand& 
   return 0;
 }
 
-Result<int> run_verify_receipt(const CommandLine& line, const VerifyReceiptCommand& verify) {
+Result<int> run_command(const CommandLine& line, const VerifyReceiptCommand& verify) {
   ATOLL_TRY(std::string text, read_input(verify.file));
   ATOLL_TRY(std::string key, find_public_key(line, verify.public_key));
   ATOLL_TRY(json::object receipt, verify_receipt(text, key));

@@ -5,7 +5,7 @@
 
 namespace atl::cli {
 
-Result<int> run_show_receipt(const CommandLine& line, const ShowReceiptCommand& show);
-Result<int> run_verify_receipt(const CommandLine& line, const VerifyReceiptCommand& verify);
+Result<int> run_command(const CommandLine& line, const ShowReceiptCommand& show);
+Result<int> run_command(const CommandLine& line, const VerifyReceiptCommand& verify);
 
 }  // namespace atl::cli

@@ -75,7 +75,7 @@ void print_text(const HostStatus& status, const Places& places) {
 
 }  // namespace
 
-Result<int> run_status(const CommandLine& line) {
+Result<int> run_command(const CommandLine& line, const StatusCommand&) {
   if (geteuid() != 0) return Error(Code::kDenied, "atoll status must run as root");
   ATOLL_TRY(HostStatus status, look(line.places));
   if (line.format == Format::kJson)
@@ -85,7 +85,7 @@ Result<int> run_status(const CommandLine& line) {
   return status.not_ready.empty() ? 0 : kExitNotRunning;
 }
 
-Result<int> run_show_key(const CommandLine& line) {
+Result<int> run_command(const CommandLine& line, const ShowKeyCommand&) {
   ATOLL_TRY(std::string key, read_local_key(line.places));
   if (line.format == Format::kJson)
     printf("%s\n", json::serialize(json::object{{"key", key}}).c_str());

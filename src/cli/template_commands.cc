@@ -110,7 +110,7 @@ Result<InstalledTemplate> install_template(const Places& places, const std::stri
   return InstalledTemplate{name, digest};
 }
 
-Result<int> run_add_template(const CommandLine& line, const AddTemplateCommand& add) {
+Result<int> run_command(const CommandLine& line, const AddTemplateCommand& add) {
   if (geteuid() != 0) return Error(Code::kDenied, "atoll template add must run as root");
   umask(022);
   ATOLL_TRY(Identity daemon, find_daemon_identity());
@@ -120,7 +120,7 @@ Result<int> run_add_template(const CommandLine& line, const AddTemplateCommand& 
   return 0;
 }
 
-Result<int> run_list_templates(const CommandLine& line) {
+Result<int> run_command(const CommandLine& line, const ListTemplatesCommand&) {
   ATOLL_TRY(std::vector<InstalledTemplate> found, read_templates(line.places));
   if (line.format == Format::kText) {
     for (const InstalledTemplate& installed : found) print_template(installed, line.format);

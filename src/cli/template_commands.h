@@ -9,8 +9,8 @@
 
 namespace atl::cli {
 
-Result<int> run_add_template(const CommandLine& line, const AddTemplateCommand& add);
-Result<int> run_list_templates(const CommandLine& line);
+Result<int> run_command(const CommandLine& line, const AddTemplateCommand& add);
+Result<int> run_command(const CommandLine& line, const ListTemplatesCommand&);
 
 struct InstalledTemplate {
   std::string name;

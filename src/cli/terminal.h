@@ -20,6 +20,25 @@ std::string escape_controls(std::string_view bytes);
 // The same for text that must stay on one line.
 std::string escape_line(std::string_view text);
 
-Result<void> write_output(int fd, std::string_view bytes, OutputMode mode);
+// Writes what strangers print, in pieces that may be cut anywhere, to one descriptor.
+class OutputWriter {
+ public:
+  OutputWriter(int fd, OutputMode mode);
+
+  Result<void> write(std::string_view bytes);
+  // Writes what was held back because it may be the beginning of a character.
+  Result<void> finish();
+
+ private:
+  int fd_;
+  bool escapes_;
+  std::string held_;
+};
+
+// Whether standard output is a terminal that wants colours: https://no-color.org.
+bool wants_colours();
+enum class Colour : unsigned char { kRed = 31, kGreen = 32, kYellow = 33 };
+// As it is when no colours are wanted.
+std::string coloured(Colour colour, const std::string& text);
 
 }  // namespace atl::cli

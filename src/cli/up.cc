@@ -160,7 +160,7 @@ Result<int> detach(const UpPlan& plan, Format format) {
 
 }  // namespace
 
-Result<int> run_up(const CommandLine& line, const UpCommand& up) {
+Result<int> run_command(const CommandLine& line, const UpCommand& up) {
   ATOLL_TRY(UpPlan plan, make_plan(line, up));
   ATOLL_TRY_VOID(refuse_second(plan));
   ATOLL_TRY_VOID(refuse_taken_port(plan));

@@ -13,7 +13,9 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "api/health.h"
+#include "api/openapi.h"
 #include "api/v1/execs.h"
+#include "api/v1/keys.h"
 #include "api/v1/receipt.h"
 #include "api/v1/sandboxes.h"
 #include "base/clock.h"
@@ -54,7 +56,8 @@ Task<void> pause_for(std::chrono::milliseconds time) {
 }
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
-Task<void> take_up(sandbox::Sandboxes& sandboxes, api::Router& router) {
+Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::Idempotency& idempotency,
+                   api::Router& router) {
   while (true) {
     auto adopted = co_await sandboxes.adopt();
     if (adopted) break;
@@ -66,6 +69,7 @@ Task<void> take_up(sandbox::Sandboxes& sandboxes, api::Router& router) {
   while (true) {
     co_await sandboxes.wait_due();
     co_await sandboxes.sweep();
+    co_await idempotency.sweep();
   }
 }
 
@@ -81,6 +85,11 @@ Task<void> stop_on_signal(http::Server& server) {
 Task<void> serve(http::Server& server, asio::io_context& context) {
   co_await server.run();
   context.stop();
+}
+
+// For tests/wire, which compares the routes that are served with the contract.
+Result<void> publish_routes(const Options& options, const api::Router& router) {
+  return replace_file(options.run_directory + "/daemon/routes", router.listing(), 0644);
 }
 
 Result<void> publish_address(const Options& options, unsigned short port) {
@@ -115,11 +124,15 @@ Result<void> run_daemon(const Options& options) {
   sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs};
   sandbox::Sandboxes sandboxes(services, admission, templates);
 
-  api::Router router(keys, options.host_names);
+  sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
+  api::Router router(keys, idempotency, options.host_names);
   api::add_health_routes(router);
+  api::add_openapi_route(router);
   api::v1::add_sandbox_routes(router, sandboxes);
   api::v1::add_exec_routes(router, sandboxes);
   api::v1::add_receipt_route(router, sandboxes);
+  api::v1::add_key_routes(router, keys);
+  ATOLL_TRY_VOID(publish_routes(options, router));
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,
@@ -129,7 +142,7 @@ Result<void> run_daemon(const Options& options) {
   // detached: these three are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
   asio::co_spawn(context, stop_on_signal(*server), asio::detached);
-  asio::co_spawn(context, take_up(sandboxes, router), asio::detached);
+  asio::co_spawn(context, take_up(sandboxes, idempotency, router), asio::detached);
   context.run();
   ledger.finish();
   log_info("stopped");

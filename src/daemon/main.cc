@@ -1,6 +1,7 @@
 // atolld: reads HTTP, unprivileged. Everything that needs root is asked of atoll-warden.
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <string>
@@ -10,6 +11,20 @@
 #include "daemon/daemon.h"
 #include "daemon/options.h"
 
+namespace {
+
+// A connection, a stream or a log is a descriptor, and the usual soft limit of 1024 only protects
+// programs that use select(2).
+void raise_descriptor_limit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    atl::log_warning("descriptor limit", {atl::Error::system("setrlimit")});
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   atl::configure_log("atolld", atl::LogLevel::kInfo);
   if (geteuid() == 0 || getuid() == 0) {
@@ -17,6 +32,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
   auto options = atl::daemon::parse_options(std::vector<std::string>(argv + 1, argv + argc));
   if (!options) {
     fprintf(stderr, "atolld: %s\n", options.error().message().c_str());

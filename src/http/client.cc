@@ -1,16 +1,16 @@
 #include "http/client.h"
 
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <netinet/tcp.h>
+
+#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "http/dial.h"
 #include "http/head.h"
 #include "http/parser.h"
 
@@ -24,18 +24,7 @@ constexpr size_t kMaxHeaderBytes = 64 * 1024;
 constexpr size_t kStepBytes = 64 * 1024;
 constexpr size_t kMaxConsumedBytes = 4 * 1024 * 1024;
 
-using Sink = std::function<bool(std::string_view)>;
-
-struct FreeAddresses {
-  void operator()(addrinfo* list) const { freeaddrinfo(list); }
-};
-
 bool is_idempotent(Method method) { return method != Method::kPost && method != Method::kPatch; }
-
-std::string host_field(const std::string& host, unsigned short port) {
-  bool is_ipv6 = host.find(':') != std::string::npos;
-  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
-}
 
 class BlockingClient final : public Client {
  public:
@@ -45,8 +34,9 @@ class BlockingClient final : public Client {
   Result<Response> send(Method method, const std::string& target, const Headers& headers,
                         std::string body) override;
   Result<Response> stream(Method method, const std::string& target, const Headers& headers,
-                          std::string body,
-                          std::function<bool(std::string_view)> on_bytes) override;
+                          std::string body, Sink sink) override;
+  Result<Response> upload(Method method, const std::string& target, const Headers& headers,
+                          Upload body) override;
 
  private:
   // A request ready for the wire.
@@ -55,19 +45,20 @@ class BlockingClient final : public Client {
     std::string head;
     std::string body;
     bool may_repeat;
+    const Upload* upload = nullptr;  // instead of `body`
   };
 
   Result<Message> prepare(Method method, const std::string& target, const Headers& headers,
                           std::string body) const;
   Result<Response> exchange(const Message& message, const Sink& sink);
   Result<Response> exchange_once(const Message& message, const Sink& sink);
-  Result<void> connect();
-  Result<void> connect_to(const addrinfo& address);
   Result<void> send_message(const Message& message);
+  Result<void> send_upload(const Upload& upload);
   Result<void> send_bytes(std::string_view bytes);
+  Result<Response> exchange_whole(const Message& message);
   Result<Response> receive(const Message& message, const Sink& sink);
   Result<void> receive_header(ResponseParser& parser, Method method);
-  Result<void> receive_body(ResponseParser& parser, const Sink& sink);
+  Result<void> receive_body(ResponseParser& parser, const Response& head, const Sink& sink);
   // 0 at the end of the stream.
   Result<size_t> receive_more();
   Result<void> wait(short events);
@@ -89,9 +80,38 @@ class BlockingClient final : public Client {
 Result<Response> BlockingClient::send(Method method, const std::string& target,
                                       const Headers& headers, std::string body) {
   ATOLL_TRY(Message message, prepare(method, target, headers, std::move(body)));
+  return exchange_whole(message);
+}
+
+Result<Response> BlockingClient::stream(Method method, const std::string& target,
+                                        const Headers& headers, std::string body, Sink sink) {
+  ATOLL_TRY(Message message, prepare(method, target, headers, std::move(body)));
+  auto pass_on = [&](const Response& head, std::string_view bytes) {
+    bool more = sink(head, bytes);
+    deadline_ = steady_clock::now() + timeout_;
+    return more;
+  };
+  return exchange(message, pass_on);
+}
+
+Result<Response> BlockingClient::upload(Method method, const std::string& target,
+                                        const Headers& headers, Upload body) {
+  std::string host = host_field(host_, port_);
+  Message message{.method = method, .head = "", .body = "", .may_repeat = false, .upload = &body};
+  Framing framing = body.bytes ? Framing::kLength : Framing::kChunked;
+  ATOLL_TRY(message.head, format_request_head({.method = method,
+                                               .target = target,
+                                               .host = host,
+                                               .body_bytes = body.bytes.value_or(0),
+                                               .framing = framing},
+                                              headers));
+  return exchange_whole(message);
+}
+
+Result<Response> BlockingClient::exchange_whole(const Message& message) {
   std::string received;
   bool too_long = false;
-  auto keep = [&](std::string_view bytes) {
+  auto keep = [&](const Response&, std::string_view bytes) {
     too_long = bytes.size() > kMaxResponseBytes - received.size();
     if (!too_long) received.append(bytes);
     return !too_long;
@@ -100,18 +120,6 @@ Result<Response> BlockingClient::send(Method method, const std::string& target,
   if (too_long) return Error(Code::kExhausted, "receive from " + host_ + ": answer is too long");
   response.body = std::move(received);
   return response;
-}
-
-Result<Response> BlockingClient::stream(Method method, const std::string& target,
-                                        const Headers& headers, std::string body,
-                                        std::function<bool(std::string_view)> on_bytes) {
-  ATOLL_TRY(Message message, prepare(method, target, headers, std::move(body)));
-  auto pass_on = [&](std::string_view bytes) {
-    bool more = on_bytes(bytes);
-    deadline_ = steady_clock::now() + timeout_;
-    return more;
-  };
-  return exchange(message, pass_on);
 }
 
 Result<BlockingClient::Message> BlockingClient::prepare(Method method, const std::string& target,
@@ -143,7 +151,9 @@ Result<Response> BlockingClient::exchange(const Message& message, const Sink& si
 }
 
 Result<Response> BlockingClient::exchange_once(const Message& message, const Sink& sink) {
-  if (!socket_) ATOLL_TRY_VOID(connect());
+  if (!socket_) {
+    ATOLL_TRY(socket_, dial(host_, port_, deadline_));
+  }
   auto sent = send_message(message);
   // A server that refuses a long body answers and closes; the answer says more than the failed
   // send.
@@ -153,54 +163,34 @@ Result<Response> BlockingClient::exchange_once(const Message& message, const Sin
   return response;
 }
 
-Result<void> BlockingClient::connect() {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  std::string what = "connect to " + host_field(host_, port_);
-  int failed = getaddrinfo(host_.c_str(), std::to_string(port_).c_str(), &hints, &found);
-  if (failed != 0) return Error(Code::kUnavailable, what + ": " + gai_strerror(failed));
-  std::unique_ptr<addrinfo, FreeAddresses> addresses(found);
-  Error last(Code::kUnavailable, "no address");
-  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
-    auto connected = connect_to(*address);
-    if (connected.ok()) return connected;
-    last = std::move(connected).error();
-  }
-  return std::move(last).with_context(what);
-}
-
-Result<void> BlockingClient::connect_to(const addrinfo& address) {
-  Fd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return Error::system("socket");
-  int on = 1;
-  if (setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
-    return Error::system("set TCP_NODELAY");
-  }
-  hang_up();
-  socket_ = std::move(fd);
-  if (::connect(socket_.get(), address.ai_addr, address.ai_addrlen) == 0) return {};
-  int why = errno;
-  if (why == EINPROGRESS) {
-    auto ready = wait(POLLOUT);
-    if (!ready.ok()) {
-      hang_up();
-      return ready;
-    }
-    socklen_t size = sizeof why;
-    if (getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &why, &size) != 0) why = errno;
-  }
-  if (why == 0) return {};
-  hang_up();
-  return Error(Code::kUnavailable, strerror(why), why);
-}
-
 Result<void> BlockingClient::send_message(const Message& message) {
+  if (message.upload != nullptr) {
+    ATOLL_TRY_VOID(send_bytes(message.head));
+    return send_upload(*message.upload);
+  }
   // One segment for small requests: two would cost a second wake-up of the server.
   if (message.body.size() <= kStepBytes) return send_bytes(message.head + message.body);
   ATOLL_TRY_VOID(send_bytes(message.head));
   return send_bytes(message.body);
+}
+
+Result<void> BlockingClient::send_upload(const Upload& upload) {
+  std::string piece(kStepBytes, '\0');
+  uint64_t total = 0;
+  for (;;) {
+    ATOLL_TRY(size_t count, upload.source(piece));
+    ATOLL_CHECK(count <= piece.size());
+    total += count;
+    if (upload.bytes && (total > *upload.bytes || (count == 0 && total < *upload.bytes)))
+      return Error(Code::kConflict, "send: what is sent changed its size meanwhile");
+    std::string_view bytes(piece.data(), count);
+    deadline_ = steady_clock::now() + timeout_;
+    if (upload.bytes && count == 0) return {};
+    if (!upload.bytes) ATOLL_TRY_VOID(send_bytes(fmt::format("{:x}\r\n", count)));
+    ATOLL_TRY_VOID(send_bytes(bytes));
+    if (!upload.bytes) ATOLL_TRY_VOID(send_bytes("\r\n"));
+    if (count == 0) return {};
+  }
 }
 
 Result<void> BlockingClient::send_bytes(std::string_view bytes) {
@@ -238,7 +228,7 @@ Result<Response> BlockingClient::receive(const Message& message, const Sink& sin
     Response response;
     response.status = parser.status();
     response.headers = parser.take_headers();
-    ATOLL_TRY_VOID(receive_body(parser, sink));
+    ATOLL_TRY_VOID(receive_body(parser, response, sink));
     bool reusable = parser.body_done() && parser.keep_alive() && input().empty();
     if (!reusable) hang_up();
     return response;
@@ -263,7 +253,8 @@ Result<void> BlockingClient::receive_header(ResponseParser& parser, Method metho
   }
 }
 
-Result<void> BlockingClient::receive_body(ResponseParser& parser, const Sink& sink) {
+Result<void> BlockingClient::receive_body(ResponseParser& parser, const Response& head,
+                                          const Sink& sink) {
   std::string piece(kStepBytes, '\0');
   while (!parser.body_done()) {
     auto decoded = parser.decode(input(), piece);
@@ -271,7 +262,7 @@ Result<void> BlockingClient::receive_body(ResponseParser& parser, const Sink& si
     consume(decoded->consumed);
     if (decoded->produced > 0) {
       // Not wanted any more: what is under way on this connection belongs to nobody.
-      if (!sink(std::string_view(piece).substr(0, decoded->produced))) return {};
+      if (!sink(head, std::string_view(piece).substr(0, decoded->produced))) return {};
       continue;
     }
     if (parser.body_done()) break;
@@ -301,18 +292,10 @@ Result<size_t> BlockingClient::receive_more() {
 }
 
 Result<void> BlockingClient::wait(short events) {
-  for (;;) {
-    auto left = std::chrono::ceil<milliseconds>(deadline_ - steady_clock::now());
-    if (left <= milliseconds(0)) {
-      return Error(Code::kTimeout, host_field(host_, port_) + " did not answer within " +
-                                       std::to_string(timeout_.count()) + " ms");
-    }
-    pollfd state{.fd = socket_.get(), .events = events, .revents = 0};
-    int timeout = static_cast<int>(std::min<int64_t>(left.count(), 1'000'000'000));
-    int ready = poll(&state, 1, timeout);
-    if (ready > 0) return {};
-    if (ready < 0 && errno != EINTR) return Error::system("poll");
-  }
+  auto ready = wait_for_socket(socket_.get(), events, deadline_);
+  if (ready.ok() || ready.error().code() != Code::kTimeout) return ready;
+  return Error(Code::kTimeout, host_field(host_, port_) + " did not answer within " +
+                                   std::to_string(timeout_.count()) + " ms");
 }
 
 // Nothing may arrive between two requests: an end, an error, or bytes that answer nothing.

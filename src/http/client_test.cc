@@ -78,6 +78,38 @@ TEST(Client, SendsAndReceivesOverOneConnection) {
   EXPECT_EQ(server.open_connections(), 1u);
 }
 
+TEST(Client, UploadsABodyWhileItIsMade) {
+  TestServer server(echo);
+  auto client = client_for(server.port());
+  for (bool length_is_known : {true, false}) {
+    size_t left = 5'000'001;
+    auto source = [&](std::span<char> piece) -> Result<size_t> {
+      size_t count = std::min(piece.size(), left);
+      std::fill_n(piece.begin(), count, 'u');
+      left -= count;
+      return count;
+    };
+    std::optional<uint64_t> bytes = length_is_known ? std::optional<uint64_t>(left) : std::nullopt;
+    auto response = client->upload(Method::kPut, "/u", {}, {source, bytes});
+    ASSERT_TRUE(response.ok()) << response.error().message();
+    EXPECT_EQ(response->body, std::string(5'000'001, 'u'));
+  }
+  EXPECT_EQ(server.open_connections(), 1u);
+}
+
+TEST(Client, AnUploadThatIsShorterOrLongerThanSaidFails) {
+  TestServer server(echo);
+  for (uint64_t said : {3, 1000}) {
+    int pieces = 1;
+    auto source = [&](std::span<char> piece) -> Result<size_t> {
+      std::fill_n(piece.begin(), 10, 'u');
+      return pieces-- > 0 ? 10 : 0;
+    };
+    auto response = client_for(server.port())->upload(Method::kPut, "/", {}, {source, said});
+    EXPECT_EQ(response.error().code(), Code::kConflict) << said;
+  }
+}
+
 TEST(Client, DecodesChunkedAnswers) {
   TestServer server([](Exchange& exchange) -> Task<void> {
     static_cast<void>(co_await exchange.start_stream(200, Headers()));
@@ -105,7 +137,8 @@ TEST(Client, StreamHandsOverBytesAsTheyCome) {
   });
   auto client = client_for(server.port());
   std::string seen;
-  auto on_bytes = [&](std::string_view bytes) {
+  auto on_bytes = [&](const Response& head, std::string_view bytes) {
+    EXPECT_EQ(head.status, 200);
     if (seen.empty()) first_seen.set_value();
     seen += bytes;
     return true;
@@ -122,7 +155,8 @@ TEST(Client, StreamCanBeLeft) {
     while ((co_await exchange.write("data: x\n\n")).ok()) continue;
   });
   auto client = client_for(server.port());
-  auto response = client->stream(Method::kGet, "/", {}, "", [](std::string_view) { return false; });
+  auto leave = [](const Response&, std::string_view) { return false; };
+  auto response = client->stream(Method::kGet, "/", {}, "", leave);
   EXPECT_TRUE(response.ok());
   EXPECT_TRUE(server.has_connections_within(0, milliseconds(2000)));
 }

@@ -1,5 +1,9 @@
 #include "http/connection.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -25,6 +29,14 @@ SteadyTime from_now(std::chrono::milliseconds time) {
 }
 
 asio::const_buffer to_buffer(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+
+std::string chunk_mark(size_t bytes) {
+  std::array<char, 20> mark;
+  char* end = std::to_chars(mark.data(), mark.data() + 16, bytes, 16).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  return std::string(mark.data(), end);
+}
 
 bool has_no_body(int status) { return status / 100 == 1 || status == 204 || status == 304; }
 
@@ -66,9 +78,13 @@ Task<bool> Connection::serve_one() {
   wire_.consume(*header_bytes);
   owes_continue_ = parser_->expects_continue();
   answer_ = Answer();
+  next_comment_ = kNever;
+  bad_body_.reset();
+  body_deadline_ = kNever;
   Exchange exchange(*this, parser_->take_request());
   handling_ = true;
   co_await call_handler(exchange);
+  wire_.set_on_sweep(nullptr);
   bool again = co_await settle();
   handling_ = false;
   served_before_ = true;
@@ -189,15 +205,21 @@ Task<Result<size_t>> Connection::read_body_some(std::span<char> into) {
   ATOLL_CHECK(!into.empty());
   for (;;) {
     if (broken_) co_return *broken_;
+    if (bad_body_) co_return *bad_body_;
     if (parser_->body_done()) co_return size_t{0};
     auto decoded = parser_->decode(wire_.input(), into);
-    if (!decoded.ok()) co_return fail(std::move(decoded).error());
+    if (!decoded.ok()) {
+      bad_body_ = std::move(decoded).error();
+      continue;
+    }
     wire_.consume(decoded->consumed);
     if (decoded->produced > 0) co_return decoded->produced;
     if (parser_->body_done()) co_return size_t{0};
     ATOLL_CO_TRY_VOID(co_await receive_body());
   }
 }
+
+void Connection::expect_whole_body() { body_deadline_ = from_now(rules_.limits.whole_body_time); }
 
 Task<Result<size_t>> Connection::receive_body() {
   if (owes_continue_ && answer_.stage == Answer::Stage::kNone) {
@@ -208,7 +230,12 @@ Task<Result<size_t>> Connection::receive_body() {
   owes_continue_ = false;
   uint64_t left = parser_->body_bytes_left().value_or(kMaxBodyInputBytes);
   size_t room = std::clamp<uint64_t>(left, kFirstInputBytes, kMaxBodyInputBytes);
-  auto count = co_await wire_.read_more(from_now(rules_.limits.body_time), room);
+  SteadyTime deadline = std::min(from_now(rules_.limits.body_time), body_deadline_);
+  auto count = co_await wire_.read_more(deadline, room);
+  if (!count.ok() && count.error().code() == Code::kTimeout) {
+    bad_body_ = count.error();
+    co_return *bad_body_;
+  }
   if (!count.ok()) co_return fail(std::move(count).error());
   if (*count == 0) {
     co_return fail(Error(Code::kCancelled, "read body: peer closed before its end"));
@@ -217,7 +244,7 @@ Task<Result<size_t>> Connection::receive_body() {
 }
 
 After Connection::after_answer(const Headers& headers) const {
-  if (!parser_->keep_alive() || stopping_ || headers.lists("connection", "close")) {
+  if (!parser_->keep_alive() || stopping_ || bad_body_ || headers.lists("connection", "close")) {
     return After::kClose;
   }
   if (parser_->body_done()) return After::kKeepAlive;
@@ -276,6 +303,7 @@ Task<Result<void>> Connection::send(Method request_method, Response response) {
 Task<Result<void>> Connection::start_stream(Method request_method, int status, Headers headers) {
   auto head = begin_answer(request_method, status, headers, content_length(headers));
   if (!head.ok()) co_return std::move(head).error();
+  if (parser_->body_done()) wire_.release();
   Wire::Parts parts{to_buffer(*head)};
   auto written = co_await wire_.write(parts, rules_.limits.write_time);
   if (!written.ok()) co_return fail(std::move(written).error());
@@ -289,18 +317,17 @@ Task<Result<void>> Connection::write(std::string_view bytes) {
   }
   // An empty chunk would end the stream.
   if (bytes.empty() || answer_.discard_body) co_return Result<void>();
+  if (next_comment_ != kNever) next_comment_ = from_now(rules_.limits.comment_time);
   Wire::Parts parts{to_buffer(bytes)};
-  std::array<char, 20> mark;
+  std::string mark;
   if (answer_.framing == Framing::kLength) {
     if (bytes.size() > answer_.body_bytes_left) {
       co_return Error(Code::kInvalid, "write: more than the promised Content-Length");
     }
     answer_.body_bytes_left -= bytes.size();
   } else if (answer_.framing == Framing::kChunked) {
-    char* end = std::to_chars(mark.data(), mark.data() + 16, bytes.size(), 16).ptr;
-    *end++ = '\r';
-    *end++ = '\n';
-    parts[0] = asio::const_buffer(mark.data(), static_cast<size_t>(end - mark.data()));
+    mark = chunk_mark(bytes.size());
+    parts[0] = to_buffer(mark);
     parts[1] = to_buffer(bytes);
     parts[2] = to_buffer("\r\n");
   }
@@ -339,6 +366,46 @@ Task<Result<std::unique_ptr<WebSocket>>> Connection::upgrade(const Request& requ
     broken_ = web_socket.error();
   }
   co_return web_socket;
+}
+
+Task<Result<std::unique_ptr<Tunnel>>> Connection::switch_protocols(Headers headers) {
+  auto head = begin_answer(Method::kGet, 101, headers, std::nullopt);
+  if (!head.ok()) co_return std::move(head).error();
+  answer_.stage = Answer::Stage::kUpgraded;
+  auto tunnel = std::make_unique<Tunnel>(wire_, rules_.limits.write_time);
+  auto written = co_await tunnel->write(*head);
+  if (!written.ok()) co_return fail(std::move(written).error());
+  co_return tunnel;
+}
+
+void Connection::watch_peer() {
+  if (is_broken() || !parser_->body_done()) return;
+  wire_.watch([this] {
+    static_cast<void>(fail(Error(Code::kCancelled, "the peer has gone")));
+    cancellation_.emit(asio::cancellation_type::terminal);
+  });
+}
+
+void Connection::set_comment(std::string_view text) {
+  next_comment_ = from_now(rules_.limits.comment_time);
+  wire_.set_on_sweep([this, text](SteadyTime now) { write_comment(now, text); });
+}
+
+// Not by a timer and a coroutine of its own: thousands of followers wait at a time.
+void Connection::write_comment(SteadyTime now, std::string_view text) {
+  if (now < next_comment_ || wire_.is_writing() || answer_.stage != Answer::Stage::kBody) return;
+  next_comment_ = now + rules_.limits.comment_time;
+  if (answer_.discard_body || broken_) return;
+  int fd = wire_.socket().native_handle();
+  int unsent = 0;
+  // With an empty queue the few bytes go whole; otherwise the peer is slow, not idle.
+  if (ioctl(fd, SIOCOUTQ, &unsent) != 0 || unsent > 0) return;
+  std::string chunk(text);
+  if (answer_.framing == Framing::kChunked) chunk = chunk_mark(text.size()) + chunk + "\r\n";
+  ssize_t sent = ::send(fd, chunk.data(), chunk.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent == static_cast<ssize_t>(chunk.size())) return;
+  static_cast<void>(fail(Error(Code::kCancelled, "write: the peer has gone")));
+  cancellation_.emit(asio::cancellation_type::terminal);
 }
 
 Error Connection::fail(Error error) {

@@ -15,6 +15,7 @@
 #include "http/head.h"
 #include "http/parser.h"
 #include "http/server.h"
+#include "http/tunnel.h"
 #include "http/wire.h"
 
 namespace atl::http {
@@ -44,13 +45,21 @@ class Connection {
 
   // For Exchange.
   Task<Result<size_t>> read_body_some(std::span<char> into);
+  // From now on the rest of the body has whole_body_time: a byte now and then is progress for ever.
+  void expect_whole_body();
   std::optional<uint64_t> body_bytes_left() const { return parser_->body_bytes_left(); }
   bool speaks_http_1_1() const { return !parser_->is_http_1_0(); }
   Task<Result<void>> send(Method request_method, Response response);
   Task<Result<void>> start_stream(Method request_method, int status, Headers headers);
   Task<Result<void>> write(std::string_view bytes);
   Task<Result<void>> finish();
+  // The text must be static.
+  void set_comment(std::string_view text);
   Task<Result<std::unique_ptr<WebSocket>>> upgrade(const Request& request);
+  Task<Result<std::unique_ptr<Tunnel>>> switch_protocols(Headers headers);
+  void watch_peer();
+  void unwatch_peer() { wire_.unwatch(); }
+  bool is_broken() const { return broken_.has_value() || wire_.interrupted(); }
 
  private:
   // The answer to the request under way.
@@ -67,6 +76,7 @@ class Connection {
   Task<std::optional<size_t>> read_header();
   Task<void> call_handler(Exchange& exchange);
   Task<bool> settle();
+  void write_comment(SteadyTime now, std::string_view text);
   Task<bool> drain_body();
   Task<void> refuse(Refused refused);
   Task<Result<size_t>> receive_body();
@@ -84,8 +94,12 @@ class Connection {
   bool served_before_ = false;
   bool owes_continue_ = false;
   std::optional<Error> broken_;
+  // The body cannot be read on; an answer can still be given, as the last one.
+  std::optional<Error> bad_body_;
+  SteadyTime body_deadline_ = kNever;
   std::optional<RequestParser> parser_;
   Answer answer_;
+  SteadyTime next_comment_ = kNever;
   boost::asio::cancellation_signal cancellation_;
 };
 

@@ -195,6 +195,17 @@ TEST(Connection, BadChunksReachTheHandlerAsAnErrorAndEndTheConnection) {
   EXPECT_TRUE(peer.is_closed_within(milliseconds(2000)));
 }
 
+TEST(Connection, ABadBodyIsAnsweredAndNothingBehindItIsARequest) {
+  TestServer server(echo);
+  RawPeer peer(server.port());
+  peer.send("PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
+  peer.send(kGet);
+  std::string all = peer.read_to_end();
+  EXPECT_TRUE(contains(all, "\r\nConnection: close\r\n")) << all;
+  EXPECT_TRUE(contains(all, "PUT /a " + std::string(code_name(Code::kInvalid)))) << all;
+  EXPECT_FALSE(contains(all, "GET")) << all;
+}
+
 TEST(Connection, RefusesBadRequestsAndCloses) {
   std::atomic<int> handled = 0;
   TestServer server([&](Exchange& exchange) -> Task<void> {

@@ -8,6 +8,7 @@ namespace atl::http {
 namespace {
 
 constexpr size_t kBodyStepBytes = 16 * 1024;
+constexpr std::string_view kEventComment = ":\n\n";
 
 void append_lines(std::string& out, std::string_view data) {
   for (;;) {
@@ -33,6 +34,7 @@ Task<Result<std::string>> Exchange::read_body(size_t limit) {
   if (claimed && *claimed > limit) {
     co_return Error(Code::kExhausted, "read body: more than " + std::to_string(limit) + " bytes");
   }
+  connection_.expect_whole_body();
   std::string body;
   size_t filled = 0;
   for (;;) {
@@ -62,15 +64,24 @@ Task<Result<void>> Exchange::reply(Response response) {
   co_return sent;
 }
 
-Task<Result<void>> Exchange::start_stream(int status, Headers headers) {
+Task<Result<void>> Exchange::start_stream(int status, Headers headers, std::string_view comment) {
   auto started = co_await connection_.start_stream(request_.method, status, std::move(headers));
   answered_ = answered_ || started.ok();
+  if (started.ok() && !comment.empty()) connection_.set_comment(comment);
   co_return started;
 }
 
 Task<Result<void>> Exchange::write(std::string_view bytes) { return connection_.write(bytes); }
 
 Task<Result<void>> Exchange::finish() { return connection_.finish(); }
+
+Exchange::PeerWatch::PeerWatch(Connection& connection) : connection_(connection) {
+  connection_.watch_peer();
+}
+
+Exchange::PeerWatch::~PeerWatch() { connection_.unwatch_peer(); }
+
+bool Exchange::PeerWatch::gone() const { return connection_.is_broken(); }
 
 bool Exchange::wants_web_socket() const {
   return request_.method == Method::kGet && connection_.speaks_http_1_1() &&
@@ -87,6 +98,12 @@ Task<Result<std::unique_ptr<WebSocket>>> Exchange::accept_web_socket() {
   co_return web_socket;
 }
 
+Task<Result<std::unique_ptr<Tunnel>>> Exchange::switch_protocols(Headers headers) {
+  auto tunnel = co_await connection_.switch_protocols(std::move(headers));
+  answered_ = answered_ || tunnel.ok();
+  co_return tunnel;
+}
+
 std::string format_event(const ServerSentEvent& event) {
   ATOLL_CHECK(is_one_line(event.id) && is_one_line(event.event));
   std::string out;
@@ -98,13 +115,12 @@ std::string format_event(const ServerSentEvent& event) {
   return out;
 }
 
-Task<Result<void>> start_events(Exchange& exchange) {
-  Headers headers;
+Task<Result<void>> start_events(Exchange& exchange, Headers headers) {
   headers.add("Content-Type", "text/event-stream");
   headers.add("Cache-Control", "no-store");
   // nginx would otherwise collect events in its buffer.
   headers.add("X-Accel-Buffering", "no");
-  auto started = co_await exchange.start_stream(200, std::move(headers));
+  auto started = co_await exchange.start_stream(200, std::move(headers), kEventComment);
   co_return started;
 }
 

@@ -1,9 +1,11 @@
 // One request and its answer on one connection. A handler reads the body if it wants it, then
-// answers once: by reply(), or by start_stream() + write()… + finish(), or by accept_web_socket().
+// answers once: by reply(), or by start_stream() + write()… + finish(), or by accept_web_socket(),
+// or by switch_protocols().
 //
 // Belongs to the io_context thread. Valid until the handler's coroutine ends. When the peer goes
 // away or a time limit runs out, the pending operation returns an error (kCancelled or kTimeout)
-// and so do all later ones.
+// and so do all later ones. Only a body that is malformed (kInvalid) or does not come (kTimeout)
+// can still be answered.
 #pragma once
 
 #include <memory>
@@ -23,6 +25,7 @@ template <typename T>
 using Task = boost::asio::awaitable<T>;
 
 class Connection;
+class Tunnel;
 
 class Exchange {
  public:
@@ -40,13 +43,33 @@ class Exchange {
 
   // A chunked answer. write() returns when the bytes are handed to the kernel: a slow reader slows
   // the writer.
-  Task<Result<void>> start_stream(int status, Headers headers);
+  // `comment`: written by itself whenever the stream was silent for Limits::comment_time; static.
+  Task<Result<void>> start_stream(int status, Headers headers, std::string_view comment = "");
   Task<Result<void>> write(std::string_view bytes);
   Task<Result<void>> finish();
+
+  // For a handler that waits for something other than its peer, with the whole body read. While the
+  // watch lives, a peer that goes away or ends its side cancels what the handler's coroutine waits
+  // for, and gone() is true from then on.
+  class PeerWatch {
+   public:
+    explicit PeerWatch(Connection& connection);
+    ~PeerWatch();
+    PeerWatch(const PeerWatch&) = delete;
+    PeerWatch& operator=(const PeerWatch&) = delete;
+    bool gone() const;
+
+   private:
+    Connection& connection_;
+  };
+  PeerWatch watch_peer() { return PeerWatch(connection_); }
 
   bool wants_web_socket() const;
   // Answers 101. The handler keeps using the socket until it returns.
   Task<Result<std::unique_ptr<WebSocket>>> accept_web_socket();
+
+  // Answers 101 with these fields; afterwards the connection carries raw bytes both ways.
+  Task<Result<std::unique_ptr<Tunnel>>> switch_protocols(Headers headers);
 
  private:
   Connection& connection_;
@@ -62,7 +85,8 @@ struct ServerSentEvent {
   std::string data;
 };
 std::string format_event(const ServerSentEvent& event);
-// start_stream() with the header fields that event streams need.
-Task<Result<void>> start_events(Exchange& exchange);
+// start_stream() with the header fields that event streams need. While the stream is silent the
+// server writes a comment now and then, which proxies and dead peers notice.
+Task<Result<void>> start_events(Exchange& exchange, Headers headers = {});
 
 }  // namespace atl::http

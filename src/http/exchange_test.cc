@@ -4,6 +4,11 @@
 #include <array>
 #include <atomic>
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include "http/test_server.h"
 
 namespace atl::http {
@@ -213,6 +218,81 @@ TEST(ServerSentEvent, ArrivesWhenItIsWritten) {
   EXPECT_EQ(peer.read_until("\n\n"), "18\r\nid: 1\nevent: e\ndata: x\n\n");
   read_first.set_value();
   EXPECT_EQ(peer.read_until("0\r\n\r\n"), "\r\n0\r\n\r\n");
+}
+
+// Waits for its peer to go, or for a long time.
+struct Sleeper {
+  std::promise<bool> gone;
+  Task<void> operator()(Exchange& exchange) {
+    auto executor = co_await boost::asio::this_coro::executor;
+    boost::asio::steady_timer timer(executor, std::chrono::seconds(5));
+    bool left = false;
+    {
+      auto watch = exchange.watch_peer();
+      auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
+      co_await timer.async_wait(token);
+      left = watch.gone();
+    }
+    gone.set_value(left);
+    co_await reply_text(exchange, "awake");
+  }
+};
+
+TEST(Exchange, WatchedPeerThatGoesAwayEndsTheWait) {
+  for (bool half : {true, false}) {
+    Sleeper sleeper;
+    TestServer server([&](Exchange& exchange) { return sleeper(exchange); });
+    RawPeer peer(server.port());
+    peer.send(kGet);
+    EXPECT_TRUE(server.has_connections_within(1, milliseconds(2000)));
+    half ? peer.end_sending() : peer.close();
+    EXPECT_TRUE(sleeper.gone.get_future().get()) << half;
+    EXPECT_TRUE(server.has_connections_within(0, milliseconds(2000)));
+  }
+}
+
+TEST(Exchange, WatchedPeerMaySendItsNextRequest) {
+  TestServer server([](Exchange& exchange) -> Task<void> {
+    auto executor = co_await boost::asio::this_coro::executor;
+    boost::asio::steady_timer timer(executor, milliseconds(50));
+    {
+      auto watch = exchange.watch_peer();
+      auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
+      co_await timer.async_wait(token);
+    }
+    std::string path = exchange.request().path;
+    co_await reply_text(exchange, std::move(path));
+  });
+  RawPeer peer(server.port());
+  peer.send(kGet);
+  peer.send("GET /b HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_TRUE(peer.read_until("\r\n\r\n/a").ends_with("/a"));
+  EXPECT_TRUE(peer.read_until("\r\n\r\n/b").ends_with("/b"));
+}
+
+TEST(Exchange, SilentEventsCarryComments) {
+  Limits limits;
+  limits.comment_time = milliseconds(40);
+  std::promise<void> go;
+  std::shared_future<void> may_go = go.get_future().share();
+  TestServer server(
+      [&](Exchange& exchange) -> Task<void> {
+        EXPECT_TRUE((co_await start_events(exchange)).ok());
+        auto executor = co_await boost::asio::this_coro::executor;
+        while (may_go.wait_for(milliseconds(0)) != std::future_status::ready) {
+          boost::asio::steady_timer timer(executor, milliseconds(10));
+          auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
+          co_await timer.async_wait(token);
+        }
+        EXPECT_TRUE((co_await exchange.finish()).ok());
+      },
+      limits);
+  RawPeer peer(server.port());
+  peer.send(kGet);
+  EXPECT_NE(peer.read_until("3\r\n:\n\n\r\n"), "");
+  EXPECT_EQ(peer.read_until("3\r\n:\n\n\r\n"), "3\r\n:\n\n\r\n");
+  go.set_value();
+  EXPECT_TRUE(peer.read_until("0\r\n\r\n").ends_with("0\r\n\r\n"));
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 namespace atl::http {
 namespace {
 
+constexpr int kSwitchingProtocols = 101;
+
 bool is_token_char(char c) {
   if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return true;
   return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
@@ -81,7 +83,10 @@ Result<std::string> format_response_head(const ResponseHead& head, const Headers
     append_field(out, "Content-Length", std::to_string(head.body_bytes));
   }
   if (head.framing == Framing::kChunked) append_field(out, "Transfer-Encoding", "chunked");
-  if (head.after == After::kClose) append_field(out, "Connection", "close");
+  if (head.status == kSwitchingProtocols)
+    append_field(out, "Connection", "upgrade");
+  else if (head.after == After::kClose)
+    append_field(out, "Connection", "close");
   out.append("\r\n");
   return out;
 }
@@ -98,9 +103,12 @@ Result<std::string> format_request_head(const RequestHead& head, const Headers& 
   append_field(out, "Host", head.host);
   ATOLL_TRY_VOID(append_fields(out, headers));
   bool may_have_body = head.method != Method::kGet && head.method != Method::kHead;
-  if (may_have_body || head.body_bytes > 0) {
+  if (head.framing == Framing::kChunked) {
+    append_field(out, "Transfer-Encoding", "chunked");
+  } else if (may_have_body || head.body_bytes > 0) {
     append_field(out, "Content-Length", std::to_string(head.body_bytes));
   }
+  if (!head.connection.empty()) append_field(out, "Connection", head.connection);
   out.append("\r\n");
   return out;
 }

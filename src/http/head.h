@@ -36,6 +36,8 @@ struct RequestHead {
   std::string_view target;
   std::string_view host;
   uint64_t body_bytes = 0;
+  Framing framing = Framing::kLength;  // or kChunked
+  std::string_view connection = {};    // the Connection field, if there is to be one
 };
 
 Result<std::string> format_request_head(const RequestHead& head, const Headers& headers);

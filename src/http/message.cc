@@ -102,19 +102,26 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return decoded;
 }
 
-std::optional<std::string> query_parameter(std::string_view query, std::string_view name) {
-  std::optional<std::string> found;
+std::optional<std::vector<std::string>> query_parameters(std::string_view query,
+                                                         std::string_view name) {
+  std::vector<std::string> values;
   while (!query.empty()) {
     std::string_view pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), pair.size() + 1));
     size_t equals = pair.find('=');
     std::optional<std::string> key = decode_query_text(pair.substr(0, equals));
     if (!key || *key != name) continue;
-    if (found) return std::nullopt;
-    found = decode_query_text(equals == std::string_view::npos ? "" : pair.substr(equals + 1));
-    if (!found) return std::nullopt;
+    auto value = decode_query_text(equals == std::string_view::npos ? "" : pair.substr(equals + 1));
+    if (!value) return std::nullopt;
+    values.push_back(std::move(*value));
   }
-  return found;
+  return values;
+}
+
+std::optional<std::string> query_parameter(std::string_view query, std::string_view name) {
+  auto values = query_parameters(query, name);
+  if (!values || values->size() != 1) return std::nullopt;
+  return std::move(values->front());
 }
 
 }  // namespace atl::http

@@ -56,5 +56,8 @@ std::optional<std::string> percent_decode(std::string_view text);
 
 // The decoded value of one query parameter, if it is there exactly once and well-formed.
 std::optional<std::string> query_parameter(std::string_view query, std::string_view name);
+// The decoded values of one that may be there several times; nothing if any is malformed.
+std::optional<std::vector<std::string>> query_parameters(std::string_view query,
+                                                         std::string_view name);
 
 }  // namespace atl::http

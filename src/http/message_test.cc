@@ -52,5 +52,11 @@ TEST(QueryParameter, RefusesDoublesAndMalformedValues) {
   EXPECT_EQ(query_parameter("a=1&b=%4", "a"), "1");
 }
 
+TEST(QueryParameters, GivesAllValuesInOrderOrNothingIfOneIsMalformed) {
+  EXPECT_EQ(query_parameters("a=1&b=2&%61=3+4&a", "a"), (std::vector<std::string>{"1", "3 4", ""}));
+  EXPECT_EQ(query_parameters("b=2", "a"), std::vector<std::string>());
+  EXPECT_FALSE(query_parameters("a=1&a=%4", "a"));
+}
+
 }  // namespace
 }  // namespace atl::http

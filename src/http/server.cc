@@ -39,8 +39,8 @@ struct KeepAlive {
 };
 
 milliseconds sweep_period(const Limits& limits) {
-  milliseconds shortest =
-      std::min({limits.header_time, limits.idle_time, limits.body_time, limits.write_time});
+  milliseconds shortest = std::min({limits.header_time, limits.idle_time, limits.body_time,
+                                    limits.write_time, limits.comment_time});
   return std::clamp(shortest / 8, milliseconds(5), milliseconds(1000));
 }
 

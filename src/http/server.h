@@ -25,10 +25,12 @@ struct Limits {
   size_t header_bytes = 16 * 1024;
   size_t connections = 8192;
   std::chrono::milliseconds header_time{
-      10'000};                                   // first byte of a request to the end of its header
-  std::chrono::milliseconds idle_time{75'000};   // between two requests
-  std::chrono::milliseconds body_time{30'000};   // without progress while reading a body
-  std::chrono::milliseconds write_time{60'000};  // without progress while writing
+      10'000};                                  // first byte of a request to the end of its header
+  std::chrono::milliseconds idle_time{75'000};  // between two requests
+  std::chrono::milliseconds body_time{30'000};  // without progress while reading a body
+  std::chrono::milliseconds whole_body_time{60'000};  // all of a body that is read at once
+  std::chrono::milliseconds write_time{60'000};       // without progress while writing
+  std::chrono::milliseconds comment_time{15'000};     // of silence in a stream of events
   std::chrono::milliseconds drain{5'000};
   size_t web_socket_message_bytes = 1024 * 1024;
 };

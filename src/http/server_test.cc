@@ -138,6 +138,24 @@ TEST(Server, BodyWithoutProgressTimesOut) {
   EXPECT_TRUE(peer.is_closed_within(milliseconds(1000)));
 }
 
+TEST(Server, ABodyThatTricklesTimesOutAndIsAnswered) {
+  TestServer server(
+      [&](Exchange& exchange) -> Task<void> {
+        auto body = co_await exchange.read_body(100);
+        bool late = !body.ok() && body.error().code() == Code::kTimeout;
+        Response response = text_response(late ? 408 : 200, "");
+        static_cast<void>(co_await exchange.reply(std::move(response)));
+      },
+      Limits{.body_time = milliseconds(1000), .whole_body_time = milliseconds(300)});
+  RawPeer peer(server.port());
+  peer.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 99\r\n\r\n");
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(milliseconds(60));
+    peer.send("x");
+  }
+  EXPECT_TRUE(peer.read_to_end().starts_with("HTTP/1.1 408 "));
+}
+
 TEST(Server, WriteWithoutProgressTimesOut) {
   std::promise<Code> seen;
   TestServer server(

@@ -1,7 +1,10 @@
 #include "http/wire.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace atl::http {
 namespace {
@@ -10,6 +13,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr size_t kMaxIdleInputBytes = 4096;
+constexpr size_t kMaxAheadBytes = 16 * 1024;
 constexpr size_t kMaxLingerBytes = 4 * 1024 * 1024;
 constexpr std::chrono::milliseconds kLingerTime{1000};
 
@@ -31,6 +35,44 @@ void Wire::consume(size_t bytes) {
 
 void Wire::trim() {
   if (begin_ == end_ && input_.size() > kMaxIdleInputBytes) std::string().swap(input_);
+}
+
+void Wire::release() {
+  if (begin_ == end_) std::string().swap(input_);
+}
+
+void Wire::watch(std::function<void()> on_end) {
+  if (!watch_) watch_ = std::make_shared<Watch>();
+  watch_->on_end = std::move(on_end);
+  if (!watch_->pending) wait_for_peer();
+}
+
+// What is pending stays so: cancelling it would cancel every other operation of the socket.
+void Wire::unwatch() {
+  if (watch_) watch_->on_end = nullptr;
+}
+
+void Wire::wait_for_peer() {
+  watch_->pending = true;
+  socket_.async_wait(Socket::wait_read, [this, watch = watch_](const error_code& error) {
+    watch->pending = false;
+    if (error || !watch->on_end) return;  // also when the wire is gone
+    Peer peer = look_at_peer();
+    if (peer == Peer::kThere) wait_for_peer();
+    if (peer != Peer::kEnded) return;
+    auto on_end = std::exchange(watch->on_end, nullptr);
+    on_end();
+  });
+}
+
+Wire::Peer Wire::look_at_peer() {
+  if (end_ >= kMaxAheadBytes) return Peer::kAheadOfUs;
+  if (input_.size() < kMaxAheadBytes) input_.resize(kMaxAheadBytes);
+  ssize_t count = recv(socket_.native_handle(), input_.data() + end_, kMaxAheadBytes - end_,
+                       MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (count > 0) end_ += static_cast<size_t>(count);
+  bool there = count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+  return there ? Peer::kThere : Peer::kEnded;
 }
 
 asio::awaitable<Result<size_t>> Wire::read_more(SteadyTime deadline, size_t room) {

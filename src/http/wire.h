@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -33,15 +34,20 @@ class Wire {
   using Parts = std::array<boost::asio::const_buffer, 3>;
 
   explicit Wire(Socket socket) : socket_(std::move(socket)) {}
+  ~Wire() { unwatch(); }
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
 
   Socket& socket() { return socket_; }
 
   // Bytes that were read and not consumed. The view ends with the next read.
   std::string_view input() const { return {input_.data() + begin_, end_ - begin_}; }
   void consume(size_t bytes);
-  // Gives a large buffer back: thousands of idle connections must not each hold the one of their
-  // largest request.
+  // Gives a large buffer back, if nothing is in it: thousands of idle connections must not each
+  // hold the one of their largest request.
   void trim();
+  // The same, however small: those that follow a stream will not send soon.
+  void release();
 
   // Appends to input(), which may grow to `room` bytes; 0 at the end of the stream, kTimeout at
   // `deadline`, kExhausted when there is no room.
@@ -49,6 +55,13 @@ class Wire {
 
   // Writes every byte; kTimeout when none moves for `patience`.
   boost::asio::awaitable<Result<void>> write(Parts parts, std::chrono::milliseconds patience);
+
+  // Until unwatch(), calls `on_end` when the peer ends its side or the connection breaks. Only
+  // while nobody reads: bytes that come meanwhile are read ahead into input(). A peer that sends
+  // more than that holds is no longer watched.
+  void watch(std::function<void()> on_end);
+  void unwatch();
+  bool is_writing() const { return write_deadline_ != kNever; }
 
   // Ends our side and waits a moment for the peer to end its own. Closing at once with bytes unread
   // would send a reset, which can destroy the answer before the peer has read it.
@@ -69,7 +82,17 @@ class Wire {
   Error failure(std::string_view operation, const boost::system::error_code& error) const;
 
  private:
+  // Outlives the wire when a wait for the peer is still pending.
+  struct Watch {
+    std::function<void()> on_end;
+    bool pending = false;
+  };
+  enum class Peer : unsigned char { kThere, kEnded, kAheadOfUs };
+  void wait_for_peer();
+  Peer look_at_peer();
+
   Socket socket_;
+  std::shared_ptr<Watch> watch_;
   std::string input_;
   size_t begin_ = 0;
   size_t end_ = 0;

@@ -1,5 +1,6 @@
 #include "isolate/agent_link.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <boost/asio/as_tuple.hpp>
@@ -10,24 +11,29 @@
 #include <boost/asio/write.hpp>
 
 #include "base/log.h"
+#include "isolate/event.h"
 
 namespace atl::isolate {
 
 namespace asio = boost::asio;
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
-constexpr size_t kReadBytes = 128 * 1024;
+constexpr size_t kLeastReadBytes = 8 * 1024;  // of a stream that is idle, as most are
+constexpr size_t kMostReadBytes = 256 * 1024;
 constexpr size_t kMaxQueuedBytes = 16 * 1024 * 1024;
+constexpr size_t kRoomBytes = 1024 * 1024;  // queued, below which there is room for more
 
 struct AgentLink::Shared {
-  explicit Shared(AgentSocket given) : socket(std::move(given)) {}
+  explicit Shared(AgentSocket given) : socket(std::move(given)), written(socket.get_executor()) {}
 
   AgentSocket socket;
   agent::FrameReader reader{agent::FrameReader::Side::kDaemon};
+  size_t room = kLeastReadBytes;  // to read into: grows with what comes
   std::optional<agent::Frame> peeked;
   std::string queue;
   bool writing = false;
   bool closed = false;
+  Event written;  // or closed
 };
 
 AgentLink::AgentLink(AgentSocket socket) : shared_(std::make_shared<Shared>(std::move(socket))) {}
@@ -39,6 +45,7 @@ void AgentLink::close() {
   shared_->closed = true;
   boost::system::error_code ignored;
   shared_->socket.close(ignored);
+  shared_->written.notify_all();
 }
 
 Task<Result<agent::Frame>> AgentLink::read() {
@@ -48,10 +55,12 @@ Task<Result<agent::Frame>> AgentLink::read() {
     auto next = shared->reader.next();
     if (!next) co_return std::move(next).error();
     if (*next) co_return **next;
-    asio::mutable_buffer room(shared->reader.prepare(kReadBytes), kReadBytes);
+    asio::mutable_buffer room(shared->reader.prepare(shared->room), shared->room);
     auto [error, count] = co_await shared->socket.async_read_some(room, kToken);
     if (error) co_return Error(Code::kUnavailable, "agent stream: " + error.message());
     shared->reader.commit(count);
+    bool was_full = count == shared->room;
+    shared->room = std::clamp(was_full ? count * 2 : count, kLeastReadBytes, kMostReadBytes);
   }
   co_return Error(Code::kCancelled, "agent stream is closed");
 }
@@ -89,8 +98,18 @@ Task<void> AgentLink::write_queue(std::shared_ptr<Shared> shared) {
       boost::system::error_code ignored;
       shared->socket.close(ignored);
     }
+    shared->written.notify_all();
   }
   shared->writing = false;
+}
+
+Task<bool> AgentLink::wait_room(std::chrono::steady_clock::time_point deadline) {
+  std::shared_ptr<Shared> shared = shared_;
+  while (!shared->closed && shared->queue.size() > kRoomBytes) {
+    bool notified = co_await shared->written.wait_until(deadline);
+    if (!notified) co_return false;
+  }
+  co_return !shared->closed;
 }
 
 }  // namespace atl::isolate

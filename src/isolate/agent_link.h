@@ -1,11 +1,12 @@
 // AgentLink: one connection to an agent, as frames. Reading and sending are independent; sending
-// never waits, because what atolld sends is small, but the queue is bounded and a full one ends the
-// link.
+// never waits, because most of what atolld sends is small, but the queue is bounded and a full one
+// ends the link. Who sends much waits for room first.
 //
 // Owned by one coroutine (see sandbox/sandbox.h), which reads. send() may be called by others on
 // the same thread. After close() or an error every operation fails and the owner makes a new link.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,8 @@ class AgentLink {
   // batch.
   bool has_buffered_frame();
   void send(std::string frame);
+  // Returns when little is queued; false when `deadline` came first or the link is closed.
+  Task<bool> wait_room(std::chrono::steady_clock::time_point deadline);
   void close();
 
  private:

@@ -42,6 +42,10 @@ class Driver {
   virtual Task<Result<void>> launch(LaunchSpec spec) = 0;
   // Ends the isolate and frees all it held. Removing one that does not exist succeeds.
   virtual Task<Result<void>> remove(SandboxId id) = 0;
+  // Gives the isolate other limits, all that can change while it runs: cpu, memory, pids, disk and
+  // its rate. After a refusal it has those it had. kConflict with reason memory_in_use: it uses
+  // more memory than that.
+  virtual Task<Result<void>> change_limits(SandboxId id, WallLimits limits) = 0;
   // Every isolate that exists, also those of an earlier life of this process.
   virtual Task<Result<std::vector<SandboxId>>> list() = 0;
   // What is enforced for an isolate, as signed JSON text. kNotFound when it does not exist.

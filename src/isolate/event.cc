@@ -1,7 +1,6 @@
 #include "isolate/event.h"
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 namespace atl {
@@ -9,24 +8,43 @@ namespace atl {
 namespace asio = boost::asio;
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
-Event::Event(asio::any_io_executor executor)
-    : executor_(executor), never_(executor, asio::steady_timer::time_point::max()) {}
+// One timer each, with its own deadline, instead of racing a deadline against a common one: a race
+// costs two more coroutines.
+class Event::Waiter {
+ public:
+  Waiter(const Event& event, asio::steady_timer::time_point deadline)
+      : timer(event.executor_, deadline),
+        waiters_(event.waiters_),
+        generation_(waiters_->generation),
+        place_(waiters_->timers.insert(waiters_->timers.end(), &timer)) {}
+  ~Waiter() { waiters_->timers.erase(place_); }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
 
-Task<void> Event::wait() { co_await never_.async_wait(kToken); }
+  bool notified() const { return waiters_->generation != generation_; }
+
+  asio::steady_timer timer;
+
+ private:
+  std::shared_ptr<Waiters> waiters_;
+  unsigned long generation_;
+  std::list<asio::steady_timer*>::iterator place_;
+};
+
+Event::Event(asio::any_io_executor executor)
+    : executor_(std::move(executor)), waiters_(std::make_shared<Waiters>()) {}
+
+Task<bool> Event::wait() { return wait_until(asio::steady_timer::time_point::max()); }
 
 Task<bool> Event::wait_until(std::chrono::steady_clock::time_point deadline) {
-  using namespace asio::experimental::awaitable_operators;
-  unsigned long before = generation_;
-  asio::steady_timer timer(executor_, deadline);
-  auto notified = never_.async_wait(kToken);
-  auto expired = timer.async_wait(kToken);
-  co_await (std::move(notified) || std::move(expired));
-  co_return generation_ != before;
+  Waiter waiter(*this, deadline);
+  co_await waiter.timer.async_wait(kToken);
+  co_return waiter.notified();
 }
 
 void Event::notify_all() {
-  ++generation_;
-  never_.cancel();
+  ++waiters_->generation;
+  for (asio::steady_timer* timer : waiters_->timers) timer->cancel();
 }
 
 }  // namespace atl

@@ -20,9 +20,14 @@ constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 namespace {
 
 struct FakeExec {
-  std::string stdout_bytes;
-  std::string stderr_bytes;
-  std::optional<agent::Exit> exit;
+  std::string stdout_bytes = {};
+  std::string stderr_bytes = {};
+  std::optional<agent::Exit> exit = {};
+  // Of those that read their input.
+  enum class Reading : unsigned char { kNothing, kCopies, kRefuses } reading = Reading::kNothing;
+  uint64_t input_taken = 0;
+  bool input_closed = true;
+  size_t stdout_sent = 0;
 };
 
 agent::Exit make_exit(const FakeExec& exec, agent::Ending ending, uint8_t status,
@@ -64,7 +69,7 @@ constexpr std::string_view kLimitNames[] = {"wall_time", "cpu_time", "output",
 // end CAUSE exit|signal N [LIMIT…]
 FakeExec end_as_told(const std::vector<std::string>& arguments) {
   ATOLL_CHECK(arguments.size() >= 4);
-  FakeExec exec{"partial\n", "partial\n", std::nullopt};
+  FakeExec exec{.stdout_bytes = "partial\n", .stderr_bytes = "partial\n"};
   auto named = std::find_if(std::begin(kCauses), std::end(kCauses),
                             [&](const NamedCause& it) { return it.name == arguments[1]; });
   ATOLL_CHECK(named != std::end(kCauses));
@@ -85,6 +90,19 @@ std::string limits_text(const agent::Start& start) {
          std::to_string(start.open_files) + (kills ? " kill\n" : " cut\n");
 }
 
+// cat | stubborn
+FakeExec read_input(const agent::Start& start) {
+  using Reading = FakeExec::Reading;
+  FakeExec exec;
+  exec.reading = start.arguments[0] == "cat" ? Reading::kCopies : Reading::kRefuses;
+  exec.stdout_bytes = start.input;
+  exec.input_taken = start.input.size();
+  exec.input_closed = start.input_mode == agent::InputMode::kEnds;
+  if (exec.input_closed)
+    exec.exit = make_exit(exec, agent::Ending::kExited, 0, agent::Cause::kProgram);
+  return exec;
+}
+
 FakeExec run_program(const agent::Start& start) {
   FakeExec exec;
   const std::string& program = start.arguments[0];
@@ -101,6 +119,8 @@ FakeExec run_program(const agent::Start& start) {
   } else if (program == "hang") {
     if (start.arguments.size() > 1) exec.stdout_bytes = joined(start.arguments);
     return exec;
+  } else if (program == "cat" || program == "stubborn") {
+    return read_input(start);
   } else if (program == "end") {
     return end_as_told(start.arguments);
   } else if (program == "limits") {
@@ -119,9 +139,12 @@ char spam_byte(uint64_t offset) { return static_cast<char>('a' + (offset * 7 + o
 struct FakeDriver::Agent {
   explicit Agent(const LaunchSpec& spec) : nonce(spec.nonce), limits(spec.limits) {}
 
-  std::string output_from(uint32_t number, uint64_t stdout_from, uint64_t stderr_from) const {
+  std::string output_from(uint32_t number, uint64_t stdout_from, uint64_t stderr_from) {
     std::string frames = agent::encode_started(number, 2);
-    const FakeExec& exec = execs.at(number);
+    FakeExec& exec = execs.at(number);
+    exec.stdout_sent = exec.stdout_bytes.size();
+    if (exec.reading != FakeExec::Reading::kNothing)
+      frames += agent::encode(number, agent::InputTaken{exec.input_taken, exec.input_closed});
     append_stream(frames, number, agent::Stream::kStdout, exec.stdout_bytes, stdout_from);
     append_stream(frames, number, agent::Stream::kStderr, exec.stderr_bytes, stderr_from);
     if (exec.exit) frames += agent::encode(number, *exec.exit);
@@ -143,9 +166,39 @@ struct FakeDriver::Agent {
       hello.execs.push_back({number, exec.stdout_bytes.size(), exec.stderr_bytes.size()});
     return agent::encode(hello);
   }
+  // One frame for an exec that runs.
+  std::string control(const agent::Frame& frame, FakeExec& exec) {
+    std::string frames;
+    if (frame.type == agent::FrameType::kSignal) {
+      auto number = agent::decode_signal(frame.payload);
+      exec.exit = make_exit(exec, agent::Ending::kSignaled, *number, agent::Cause::kClient);
+    } else if (frame.type == agent::FrameType::kResize) {
+      auto size = agent::decode_resize(frame.payload);
+      exec.stdout_bytes += std::to_string(size->columns) + "x" + std::to_string(size->rows) + "\n";
+    } else if (frame.type == agent::FrameType::kInput) {
+      auto input = agent::decode_input(frame.payload);
+      if (exec.reading == FakeExec::Reading::kRefuses) return frames;
+      ATOLL_CHECK(input->offset <= exec.input_taken);
+      exec.stdout_bytes += input->data.substr(exec.input_taken - input->offset);
+      exec.input_taken = std::max(exec.input_taken, input->offset + input->data.size());
+      frames += agent::encode(frame.number, agent::InputTaken{exec.input_taken, false});
+    } else if (frame.type == agent::FrameType::kInputEnd) {
+      exec.input_closed = true;
+      frames += agent::encode(frame.number, agent::InputTaken{exec.input_taken, true});
+      exec.exit = make_exit(exec, agent::Ending::kExited, 0, agent::Cause::kProgram);
+    }
+    append_stream(frames, frame.number, agent::Stream::kStdout, exec.stdout_bytes,
+                  std::exchange(exec.stdout_sent, exec.stdout_bytes.size()));
+    if (exec.exit) frames += agent::encode(frame.number, *exec.exit);
+    return frames;
+  }
   // What the agent answers to one frame of atolld.
   std::string answer(const agent::Frame& frame) {
     std::string frames;
+    auto running = execs.find(frame.number);
+    if (frame.type != agent::FrameType::kExitAcknowledge && running != execs.end() &&
+        !running->second.exit)
+      frames += control(frame, running->second);
     if (frame.type == agent::FrameType::kWelcome) {
       auto welcome = agent::decode_welcome(frame.payload);
       ATOLL_CHECK(welcome.ok());
@@ -154,21 +207,19 @@ struct FakeDriver::Agent {
     } else if (frame.type == agent::FrameType::kStart) {
       auto start = agent::decode_start(frame.payload);
       ATOLL_CHECK(start.ok());
-      execs.emplace(frame.number, run_program(*start));
-      frames += output_from(frame.number, 0, 0);
-    } else if (frame.type == agent::FrameType::kSignal && execs.contains(frame.number)) {
-      auto number = agent::decode_signal(frame.payload);
-      FakeExec& exec = execs.at(frame.number);
-      exec.exit = make_exit(exec, agent::Ending::kSignaled, *number, agent::Cause::kClient);
-      frames += agent::encode(frame.number, *exec.exit);
+      bool is_new = execs.emplace(frame.number, run_program(*start)).second;
+      if (is_new) frames += output_from(frame.number, 0, 0);
     } else if (frame.type == agent::FrameType::kExitAcknowledge) {
       execs.erase(frame.number);
+    } else if (frame.type >= agent::FrameType::kOpenFiles) {
+      frames += files.answer(frame);
     }
     return frames;
   }
 
   static Task<void> serve(std::shared_ptr<Agent> self, std::shared_ptr<AgentSocket> socket) {
     agent::FrameReader reader(agent::FrameReader::Side::kAgent);
+    self->files.drop_channels();
     std::string out = self->hello();
     while (true) {
       asio::const_buffer bytes = asio::buffer(out);
@@ -197,6 +248,7 @@ struct FakeDriver::Agent {
   Nonce nonce;
   WallLimits limits;
   std::map<uint32_t, FakeExec> execs;
+  FakeFiles files;
   std::shared_ptr<AgentSocket> socket;  // the agent's end; shared with the serving task
   bool dead = false;
 };
@@ -263,9 +315,23 @@ void FakeDriver::kill_agent(SandboxId id) {
 
 void FakeDriver::drop_stream(SandboxId id) { agents_.at(id)->drop(); }
 
+Task<Result<void>> FakeDriver::change_limits(SandboxId id, WallLimits limits) {
+  auto found = agents_.find(id);
+  if (found == agents_.end()) co_return Error(Code::kNotFound, "no such isolate");
+  if (!limit_change_errors.empty()) {
+    Error error = std::move(limit_change_errors.front());
+    limit_change_errors.pop_front();
+    co_return error;
+  }
+  found->second->limits = limits;
+  co_return Result<void>();
+}
+
 const WallLimits& FakeDriver::limits(SandboxId id) const { return agents_.at(id)->limits; }
 
 void FakeDriver::forget_execs(SandboxId id) { agents_.at(id)->execs.clear(); }
+
+FakeFiles& FakeDriver::files(SandboxId id) { return agents_.at(id)->files; }
 
 void FakeDriver::inject(SandboxId id, std::string bytes) {
   boost::system::error_code ignored;

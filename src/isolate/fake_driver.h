@@ -4,9 +4,12 @@
 // bytes of a known pattern), `hang words…` (prints them and runs until signalled or its agent
 // dies), `end CAUSE exit|signal N [LIMIT…]` (prints `partial` on both streams, then ends in that
 // way having touched those limits; `sandbox_peak` among them gives its peak of memory that scope),
-// `limits` (prints those of its start frame); anything else ends with 127.
+// `limits` (prints those of its start frame), `cat` (copies its input, and the size that its
+// terminal gets, to stdout until its input ends), `stubborn` (never reads); anything else ends with
+// 127.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +18,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "isolate/driver.h"
+#include "isolate/fake_files.h"
 
 namespace atl::isolate {
 
@@ -31,6 +35,7 @@ class FakeDriver final : public Driver {
   Task<Result<void>> probe() override;
   Task<Result<void>> launch(LaunchSpec spec) override;
   Task<Result<void>> remove(SandboxId id) override;
+  Task<Result<void>> change_limits(SandboxId id, WallLimits limits) override;
   Task<Result<std::vector<SandboxId>>> list() override;
   Task<Result<std::string>> receipt(SandboxId id) override;
   Task<Result<AgentSocket>> connect_agent(SandboxId id) override;
@@ -42,12 +47,16 @@ class FakeDriver final : public Driver {
   void kill_agent(SandboxId id);
   // The stream breaks; the agent and its execs go on.
   void drop_stream(SandboxId id);
-  // What an isolate was launched with.
+  // What an isolate has now.
   const WallLimits& limits(SandboxId id) const;
   // The agent no longer knows any of its execs, and says so in its next hello.
   void forget_execs(SandboxId id);
+  FakeFiles& files(SandboxId id);
   // Sends raw bytes as if the agent had, to play a hostile one.
   void inject(SandboxId id, std::string bytes);
+
+  // How the next changes of limits fail, without changing anything.
+  std::deque<Error> limit_change_errors;
 
  private:
   struct Agent;

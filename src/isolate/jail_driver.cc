@@ -20,6 +20,15 @@ void set_id(warden::Request& request, const SandboxId& id) {
   text.copy(request.sandbox_id.data(), text.size());
 }
 
+// Those that can also be changed while the isolate runs.
+void set_limits(warden::Request& request, const WallLimits& limits) {
+  request.cpu_millis = limits.cpu_millis;
+  request.pids = limits.pids;
+  request.memory_bytes = limits.memory_bytes;
+  request.disk_bytes = limits.disk_bytes;
+  request.disk_bytes_per_second = limits.disk_bytes_per_second;
+}
+
 Result<void> to_result(const warden::Reply& reply, std::string_view what) {
   switch (reply.status) {
     case warden::Status::kOk:
@@ -38,6 +47,9 @@ Result<void> to_result(const warden::Reply& reply, std::string_view what) {
       return Error(Code::kUnsupported, std::string(what) + ": this host cannot enforce " + name)
           .with_reason(name + "_unavailable");
     }
+    case warden::Status::kInUse:
+      return Error(Code::kConflict, std::string(what) + ": more memory than that is in use")
+          .with_reason("memory_in_use");
     case warden::Status::kFailed:
       break;
   }
@@ -64,12 +76,8 @@ Task<Result<void>> JailDriver::probe() {
 Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
   warden::Request request = make_request(warden::Operation::kLaunch);
   set_id(request, spec.id);
-  request.cpu_millis = spec.limits.cpu_millis;
-  request.pids = spec.limits.pids;
-  request.memory_bytes = spec.limits.memory_bytes;
-  request.disk_bytes = spec.limits.disk_bytes;
+  set_limits(request, spec.limits);
   request.open_files = spec.limits.open_files;
-  request.disk_bytes_per_second = spec.limits.disk_bytes_per_second;
   request.on_oom = spec.limits.on_oom;
   request.required = spec.limits.required_extras;
   request.image = spec.image.bytes();
@@ -95,6 +103,14 @@ Task<Result<std::vector<SandboxId>>> JailDriver::list() {
     if (answer.ids.size() < warden::kMaxListedIds) co_return all;
     set_id(request, answer.ids.back());
   }
+}
+
+Task<Result<void>> JailDriver::change_limits(SandboxId id, WallLimits limits) {
+  warden::Request request = make_request(warden::Operation::kLimits);
+  set_id(request, id);
+  set_limits(request, limits);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, "change limits");
 }
 
 Task<Result<std::string>> JailDriver::receipt(SandboxId id) {

@@ -1,8 +1,8 @@
 // WardenClient: requests to atoll-warden and their replies, matched by request id, over one
 // SEQPACKET connection that is dialled when first needed and again after it broke. A request whose
 // connection breaks fails with kUnavailable: the caller cannot know whether it was carried out, so
-// it must be one that can be repeated or undone (launch is undone by remove, remove and list can be
-// repeated).
+// it must be one that can be repeated or undone (launch is undone by remove; remove, list and
+// limits can be repeated).
 #pragma once
 
 #include <map>

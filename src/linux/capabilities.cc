@@ -40,6 +40,17 @@ Result<CapabilitySets> read_capabilities() {
   return sets;
 }
 
+Result<void> change_user_with_capabilities(uid_t id) {
+  __user_cap_header_struct header = this_thread();
+  __user_cap_data_struct data[2] = {};
+  if (syscall(SYS_capget, &header, data) != 0) return Error::system("capget");
+  uint64_t permitted = joined(data[0].permitted, data[1].permitted);
+  if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) return Error::system("keep capabilities");
+  if (setresgid(id, id, id) != 0) return Error::system("setresgid");
+  if (setresuid(id, id, id) != 0) return Error::system("setresuid");
+  return set_capabilities({.effective = permitted, .permitted = permitted});
+}
+
 Result<void> limit_bounding_set(uint64_t keep) {
   for (int capability = 0; capability < kMaxCapabilities; ++capability) {
     int bounding = prctl(PR_CAPBSET_READ, capability, 0, 0, 0);

@@ -2,6 +2,8 @@
 // bit CAP_x. Single-threaded callers only: capabilities belong to a thread, not to a process.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <initializer_list>
 
@@ -25,6 +27,9 @@ struct CapabilitySets {
 };
 
 Result<CapabilitySets> read_capabilities();
+
+// Takes a user and group id, keeping the permitted set and making it effective.
+Result<void> change_user_with_capabilities(uid_t id);
 
 // Drops from the bounding set all that is not in `keep`. Needs CAP_SETPCAP as long as something is
 // to be dropped, so it comes before set_capabilities() and before a change of uid.

@@ -1,6 +1,9 @@
 #include "linux/mounts.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -53,6 +56,26 @@ Result<void> attach_mount(int mount, int directory) {
 Result<void> attach_mount_at(int mount, int directory, const std::string& name) {
   if (move_mount(mount, "", directory, name.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0)
     return Error::system("move_mount to " + name);
+  return {};
+}
+
+Result<Fd> open_mount_target(int root, const char* path) {
+  open_how how = {};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  Fd target(static_cast<int>(syscall(SYS_openat2, root, path, &how, sizeof how)));
+  if (!target) return Error::system(std::string("open mount target ") + path);
+  return target;
+}
+
+Result<void> check_nothing_above(const char* root) {
+  struct statx here, above;
+  std::string parent = std::string(root) + "/..";
+  if (statx(AT_FDCWD, root, 0, STATX_MNT_ID, &here) != 0 ||
+      statx(AT_FDCWD, parent.c_str(), 0, STATX_MNT_ID, &above) != 0)
+    return Error::system("statx the new root");
+  if (here.stx_mnt_id != above.stx_mnt_id)
+    return Error::from_errno("something is mounted over the new root", EBUSY);
   return {};
 }
 

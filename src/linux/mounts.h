@@ -37,6 +37,12 @@ Result<void> set_attributes(int mount, const MountAttributes& attributes);
 Result<void> attach_mount(int mount, int directory);
 Result<void> attach_mount_at(int mount, int directory, const std::string& name);
 
+// An open directory beneath `root` to attach a mount to; a symbolic link on the way is refused.
+Result<Fd> open_mount_target(int root, const char* path);
+
+// ".." of a root stays there but enters what is mounted over it: an error if there is anything.
+Result<void> check_nothing_above(const char* root);
+
 // Nothing mounted here reaches another namespace, and nothing from there comes in.
 Result<void> make_all_mounts_private();
 

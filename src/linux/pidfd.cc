@@ -1,5 +1,6 @@
 #include "linux/pidfd.h"
 
+#include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,11 @@ Result<void> send_signal(int pidfd, int signal_number) {
   if (syscall(SYS_pidfd_send_signal, pidfd, signal_number, nullptr, 0) != 0)
     return Error::system("send signal " + std::to_string(signal_number));
   return {};
+}
+
+bool has_ended(int pidfd) {
+  pollfd waiting = {.fd = pidfd, .events = POLLIN, .revents = 0};
+  return poll(&waiting, 1, 0) != 0;
 }
 
 Result<int> wait_for_exit(int pidfd) {

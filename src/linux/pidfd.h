@@ -15,6 +15,8 @@ Result<Fd> open_pidfd(pid_t pid);
 // Signalling a process that has ended is an error with ESRCH.
 Result<void> send_signal(int pidfd, int signal_number);
 
+bool has_ended(int pidfd);
+
 // Waits for a child to end, reaps it and gives its status as wait(2) encodes it.
 Result<int> wait_for_exit(int pidfd);
 

@@ -33,17 +33,6 @@ Result<uint64_t> subvolume_id(int subvolume) {
   return static_cast<uint64_t>(lookup.treeid);
 }
 
-Result<void> set_limit(int subvolume, uint64_t limit_bytes) {
-  ATOLL_TRY(uint64_t id, subvolume_id(subvolume));
-  btrfs_ioctl_qgroup_limit_args limit = {};
-  limit.qgroupid = id;  // level 0
-  limit.lim.flags = BTRFS_QGROUP_LIMIT_MAX_RFER;
-  limit.lim.max_rfer = limit_bytes;
-  if (ioctl(subvolume, BTRFS_IOC_QGROUP_LIMIT, &limit) != 0)
-    return Error::system("limit a subvolume");
-  return {};
-}
-
 // From sysfs: "squota" or "qgroup".
 Result<BtrfsQuotas> read_quota_mode(int file_system) {
   btrfs_ioctl_fs_info_args info = {};
@@ -81,7 +70,18 @@ Result<void> create_subvolume(int directory, const std::string& name, uint64_t l
   if (ioctl(directory, BTRFS_IOC_SUBVOL_CREATE_V2, &create) != 0)
     return Error::system("create subvolume " + name);
   ATOLL_TRY(Fd subvolume, open_at(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  return set_limit(subvolume.get(), limit_bytes);
+  return set_subvolume_limit(subvolume.get(), limit_bytes);
+}
+
+Result<void> set_subvolume_limit(int subvolume, uint64_t limit_bytes) {
+  ATOLL_TRY(uint64_t id, subvolume_id(subvolume));
+  btrfs_ioctl_qgroup_limit_args limit = {};
+  limit.qgroupid = id;  // level 0
+  limit.lim.flags = BTRFS_QGROUP_LIMIT_MAX_RFER;
+  limit.lim.max_rfer = limit_bytes;
+  if (ioctl(subvolume, BTRFS_IOC_QGROUP_LIMIT, &limit) != 0)
+    return Error::system("limit a subvolume");
+  return {};
 }
 
 Result<uint64_t> read_subvolume_limit(int subvolume) {

@@ -21,6 +21,8 @@ Result<BtrfsQuotas> enable_btrfs_quotas(int file_system);
 // `limit_bytes`.
 Result<void> create_subvolume(int directory, const std::string& name, uint64_t limit_bytes);
 
+Result<void> set_subvolume_limit(int subvolume, uint64_t limit_bytes);
+
 // The limit that is in force for an open subvolume, as the file system itself has recorded it.
 Result<uint64_t> read_subvolume_limit(int subvolume);
 

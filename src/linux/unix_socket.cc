@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace atl::linux {
@@ -33,21 +34,27 @@ struct Control {
   alignas(cmsghdr) char bytes[CMSG_SPACE(sizeof(int) * kMaxSentFds) + CMSG_SPACE(sizeof(ucred))];
 };
 
-void take_control(msghdr& header, ByteMessage& message) {
+// Room that no credentials took can bring more descriptors than were asked for.
+void take_descriptors(cmsghdr* part, std::span<Fd> fds, Received& received) {
+  size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  for (size_t i = 0; i < count; ++i) {
+    int number;
+    std::memcpy(&number, CMSG_DATA(part) + i * sizeof number, sizeof number);
+    Fd fd(number);
+    if (i < fds.size()) fds[i] = std::move(fd);
+  }
+  received.fds = std::min(count, fds.size());
+  if (count > fds.size()) received.whole = false;
+}
+
+void take_control(msghdr& header, std::span<Fd> fds, Received& received) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
     if (part->cmsg_level != SOL_SOCKET) continue;
-    if (part->cmsg_type == SCM_RIGHTS) {
-      size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (size_t i = 0; i < count && i < kMaxSentFds; ++i) {
-        int number;
-        std::memcpy(&number, CMSG_DATA(part) + i * sizeof number, sizeof number);
-        message.fds[i] = Fd(number);
-      }
-    } else if (part->cmsg_type == SCM_CREDENTIALS) {
-      ucred sender;
-      std::memcpy(&sender, CMSG_DATA(part), sizeof sender);
-      message.sender = sender.pid;
-    }
+    if (part->cmsg_type == SCM_RIGHTS) take_descriptors(part, fds, received);
+    if (part->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred sender;
+    std::memcpy(&sender, CMSG_DATA(part), sizeof sender);
+    received.sender = sender.pid;
   }
 }
 
@@ -57,18 +64,6 @@ Result<void> wait_readable(int socket, int timeout_ms) {
   if (ready < 0) return Error::system("poll");
   if (ready == 0) return Error(Code::kTimeout, "no message in time", ETIMEDOUT);
   return {};
-}
-
-// 0: the other end is gone.
-Result<size_t> receive_into(int socket, iovec& data, Control& control, msghdr& header) {
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
-  header.msg_control = control.bytes;
-  header.msg_controllen = sizeof control.bytes;
-  ssize_t count = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-  if (count < 0 && errno == ECONNRESET) count = 0;
-  if (count < 0) return Error::system("recvmsg");
-  return static_cast<size_t>(count);
 }
 
 }  // namespace
@@ -109,9 +104,10 @@ Result<PeerCredentials> peer_credentials(int socket) {
   return PeerCredentials{.pid = peer.pid, .uid = peer.uid};
 }
 
-Result<void> send_byte(int socket, char byte, std::span<const int> fds) {
+Result<void> send_message(int socket, std::span<const char> bytes, std::span<const int> fds,
+                          int flags) {
   ATOLL_CHECK(fds.size() <= kMaxSentFds);
-  iovec data = {.iov_base = &byte, .iov_len = 1};
+  iovec data = {.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
   Control control = {};
   msghdr header = {};
   header.msg_iov = &data;
@@ -125,36 +121,55 @@ Result<void> send_byte(int socket, char byte, std::span<const int> fds) {
     part->cmsg_len = CMSG_LEN(fds.size_bytes());
     std::memcpy(CMSG_DATA(part), fds.data(), fds.size_bytes());
   }
-  while (sendmsg(socket, &header, MSG_NOSIGNAL) != 1)
+  while (true) {
+    ssize_t count = sendmsg(socket, &header, flags | MSG_NOSIGNAL);
+    if (count == static_cast<ssize_t>(bytes.size())) return {};
+    if (count >= 0) return Error::from_errno("sendmsg: cut short", EMSGSIZE);
     if (errno != EINTR) return Error::system("sendmsg");
-  return {};
+  }
+}
+
+Result<Received> receive_message(int socket, std::span<char> bytes, std::span<Fd> fds, int flags) {
+  ATOLL_CHECK(fds.size() <= kMaxSentFds);
+  iovec data = {.iov_base = bytes.data(), .iov_len = bytes.size()};
+  Control control = {};
+  msghdr header = {};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control.bytes;
+  header.msg_controllen = CMSG_SPACE(fds.size_bytes()) + CMSG_SPACE(sizeof(ucred));
+  ssize_t count = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
+  if (count < 0 && errno == ECONNRESET) count = 0;
+  if (count < 0) return Error::system("recvmsg");
+  Received received = {.bytes = static_cast<size_t>(count),
+                       .fds = 0,
+                       .whole = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0,
+                       .sender = std::nullopt};
+  take_control(header, fds, received);
+  return received;
+}
+
+Result<void> send_byte(int socket, char byte, std::span<const int> fds) {
+  return send_message(socket, {&byte, 1}, fds);
 }
 
 Result<std::optional<ByteMessage>> receive_byte(int socket, int timeout_ms) {
   ATOLL_TRY_VOID(wait_readable(socket, timeout_ms));
   ByteMessage message = {};
-  iovec data = {.iov_base = &message.byte, .iov_len = 1};
-  Control control = {};
-  msghdr header = {};
-  ATOLL_TRY(size_t count, receive_into(socket, data, control, header));
-  take_control(header, message);
-  if (count == 0) return std::optional<ByteMessage>();
-  if (header.msg_flags & MSG_CTRUNC) return Error::from_errno("recvmsg: descriptors", EMFILE);
+  ATOLL_TRY(Received received, receive_message(socket, {&message.byte, 1}, message.fds));
+  if (received.bytes == 0) return std::optional<ByteMessage>();
+  if (!received.whole) return Error::from_errno("recvmsg: too much", EMSGSIZE);
+  message.sender = received.sender;
   return std::optional(std::move(message));
 }
 
 Result<TextMessage> receive_text(int socket, size_t limit, int timeout_ms) {
   ATOLL_TRY_VOID(wait_readable(socket, timeout_ms));
   std::string text(limit, '\0');
-  iovec data = {.iov_base = text.data(), .iov_len = text.size()};
-  Control control = {};
-  msghdr header = {};
-  ATOLL_TRY(size_t count, receive_into(socket, data, control, header));
-  ByteMessage envelope = {};  // closes whatever was sent along
-  take_control(header, envelope);
-  if (header.msg_flags & MSG_TRUNC) return Error::from_errno("recvmsg: too long", EMSGSIZE);
-  text.resize(count);
-  return TextMessage{std::move(text), envelope.sender};
+  ATOLL_TRY(Received received, receive_message(socket, text, {}));
+  if (!received.whole) return Error::from_errno("recvmsg: too long", EMSGSIZE);
+  text.resize(received.bytes);
+  return TextMessage{std::move(text), received.sender};
 }
 
 }  // namespace atl::linux

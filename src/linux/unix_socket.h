@@ -31,7 +31,22 @@ struct PeerCredentials {
 };
 Result<PeerCredentials> peer_credentials(int socket);
 
-inline constexpr size_t kMaxSentFds = 5;
+inline constexpr size_t kMaxSentFds = 8;
+
+// One message with descriptors. `flags` are those of sendmsg(2); there is no SIGPIPE.
+Result<void> send_message(int socket, std::span<const char> bytes, std::span<const int> fds,
+                          int flags = 0);
+
+struct Received {
+  size_t bytes;  // 0: the other end is gone
+  size_t fds;
+  bool whole;                   // false: more bytes or descriptors came than there was room for
+  std::optional<pid_t> sender;  // if SO_PASSCRED is set on the socket
+};
+// Takes one message, with descriptors that execve closes. What has no room is dropped before it
+// returns. An error leaves `fds` as they were.
+Result<Received> receive_message(int socket, std::span<char> bytes, std::span<Fd> fds,
+                                 int flags = 0);
 
 // One message of one byte, with descriptors.
 Result<void> send_byte(int socket, char byte, std::span<const int> fds = {});

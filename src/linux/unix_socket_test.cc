@@ -57,6 +57,36 @@ TEST(UnixSocket, CarriesDescriptorsAndTheSender) {
   EXPECT_EQ(fcntl((*message)->fds[0].get(), F_GETFD), FD_CLOEXEC);
 }
 
+std::string open_fds() {
+  std::string names;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    names += entry.path().filename().string() + " ";
+  return names;
+}
+
+TEST(UnixSocket, WhatHasNoRoomIsDroppedAndSaid) {
+  auto pair = make_socket_pair(SOCK_SEQPACKET);
+  ASSERT_TRUE(pair.ok());
+  std::string before = open_fds();
+  for (size_t room : {0, 1, 2}) {
+    int sent[] = {0, 0, 0, 0, 0};
+    ASSERT_TRUE(send_message(pair->theirs.get(), std::string_view("abc"), sent).ok());
+    char bytes[3];
+    Fd fds[2];
+    auto message = receive_message(pair->ours.get(), bytes, std::span(fds, room));
+    ASSERT_TRUE(message.ok());
+    EXPECT_FALSE(message->whole) << room;
+    EXPECT_EQ(message->fds, room);
+    for (Fd& fd : fds) fd.reset();
+    EXPECT_EQ(open_fds(), before) << room;
+  }
+  ASSERT_TRUE(send_message(pair->theirs.get(), std::string_view("abc"), {}).ok());
+  char two[2];
+  auto cut = receive_message(pair->ours.get(), two, {});
+  ASSERT_TRUE(cut.ok());
+  EXPECT_FALSE(cut->whole);
+}
+
 TEST(UnixSocket, TellsSilenceFromTheEnd) {
   auto pair = make_socket_pair(SOCK_SEQPACKET);
   ASSERT_TRUE(pair.ok());

@@ -6,6 +6,14 @@
 
 namespace atl::sandbox {
 
+namespace {
+
+Error full(std::string message, std::string_view reason) {
+  return Error(Code::kExhausted, std::move(message)).with_reason(reason);
+}
+
+}  // namespace
+
 Reservation::Reservation(Reservation&& other) noexcept { *this = std::move(other); }
 
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
@@ -25,21 +33,36 @@ void Reservation::release() {
   admission_ = nullptr;
 }
 
-Result<Reservation> Admission::reserve(const Limits& limits) {
-  auto full = [](std::string message, std::string_view reason) {
-    return Error(Code::kExhausted, std::move(message)).with_reason(reason);
-  };
-  if (sandboxes_ >= budget_.sandboxes)
-    return full("the host has its full number of sandboxes", "no_capacity");
-  if (memory_bytes_ + limits.wall.memory_bytes > budget_.memory_bytes)
+Result<void> Reservation::resize(const Limits& limits) {
+  if (!admission_) return {};
+  auto growth = [](uint64_t from, uint64_t to) { return to > from ? to - from : 0; };
+  ATOLL_TRY_VOID(admission_->check_growth(growth(memory_bytes_, limits.wall.memory_bytes),
+                                          growth(disk_bytes_, limits.wall.disk_bytes)));
+  admission_->memory_bytes_ += limits.wall.memory_bytes - memory_bytes_;
+  admission_->disk_bytes_ += limits.wall.disk_bytes - disk_bytes_;
+  memory_bytes_ = limits.wall.memory_bytes;
+  disk_bytes_ = limits.wall.disk_bytes;
+  return {};
+}
+
+Result<void> Admission::check_growth(uint64_t memory_bytes, uint64_t disk_bytes) const {
+  if (memory_bytes > 0 && memory_bytes_ + memory_bytes > budget_.memory_bytes)
     return full("the host's memory budget is promised to other sandboxes", "no_capacity");
-  if (disk_bytes_ + limits.wall.disk_bytes > budget_.disk_bytes)
+  if (disk_bytes == 0) return {};
+  if (disk_bytes_ + disk_bytes > budget_.disk_bytes)
     return full("the host's disk budget is promised to other sandboxes", "no_capacity");
   struct statvfs space;
   if (statvfs(budget_.state_directory.c_str(), &space) != 0)
     return Error::system("statvfs " + budget_.state_directory);
   if (space.f_bavail * space.f_frsize < budget_.free_space_floor_bytes)
     return full("the host's disk is nearly full", "disk_full");
+  return {};
+}
+
+Result<Reservation> Admission::reserve(const Limits& limits) {
+  if (sandboxes_ >= budget_.sandboxes)
+    return full("the host has its full number of sandboxes", "no_capacity");
+  ATOLL_TRY_VOID(check_growth(limits.wall.memory_bytes, limits.wall.disk_bytes));
   return count_existing(limits);
 }
 

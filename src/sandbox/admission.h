@@ -31,6 +31,8 @@ class [[nodiscard]] Reservation {
   Reservation& operator=(Reservation&& other) noexcept;
   ~Reservation() { release(); }
   void release();
+  // Promises more or less. An error means that the host cannot promise it, and nothing was changed.
+  Result<void> resize(const Limits& limits);
 
  private:
   friend class Admission;
@@ -51,6 +53,9 @@ class Admission {
 
  private:
   friend class Reservation;
+  // Whether that much more can be promised.
+  Result<void> check_growth(uint64_t memory_bytes, uint64_t disk_bytes) const;
+
   Budget budget_;
   size_t sandboxes_ = 0;
   uint64_t memory_bytes_ = 0;

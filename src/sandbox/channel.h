@@ -7,16 +7,17 @@
 // bytes are hostile: data beyond the credit, after the end or for a channel that it closed break
 // the protocol, which is an error of handle().
 //
-// One thread. A Channel may be read by one coroutine and written by another.
+// One thread. A Channel may be read by one coroutine and written by another, and may outlive its
+// Channels.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "agent/channel_protocol.h"
 #include "agent/file_protocol.h"
+#include "base/clock.h"
 #include "isolate/agent_link.h"
 #include "isolate/event.h"
 
@@ -24,26 +25,34 @@ namespace atl::sandbox {
 
 class Channel {
  public:
-  struct Shared;
-  explicit Channel(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  struct State;
+  struct Table;
+  Channel(std::shared_ptr<Table> table, std::shared_ptr<State> state);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // The next bytes, in the order they came; empty at the end. An error carries the agent's errno
-  // and operation. `deadline`: kTimeout when nothing has come by then.
-  Task<Result<std::string>> read(std::chrono::steady_clock::time_point deadline);
-  // Returns when all bytes are handed to the stream, within the credit.
-  Task<Result<void>> write(std::string_view bytes, std::chrono::steady_clock::time_point deadline);
+  // The next bytes, in the order they came, at most kChannelWindowBytes; empty at the end. An error
+  // carries the agent's errno and operation. `deadline`: kTimeout when nothing has come by then.
+  Task<Result<std::string>> read(SteadyTime deadline);
+  // Returns when all bytes are handed to the stream, within the credit. kCancelled when the agent
+  // has closed the channel without an error: nobody takes the bytes any more.
+  Task<Result<void>> write(std::string_view bytes, SteadyTime deadline);
   void end_writing();
 
  private:
-  std::shared_ptr<Shared> shared_;
+  Task<Result<void>> wait_sendable(SteadyTime deadline);
+
+  std::shared_ptr<Table> table_;  // shared with the Channels
+  std::shared_ptr<State> state_;  // shared with the table, until the agent's close
 };
 
 class Channels {
  public:
-  explicit Channels(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+  Channels(boost::asio::any_io_executor executor, const Clock& clock);
+  ~Channels();
+  Channels(const Channels&) = delete;
+  Channels& operator=(const Channels&) = delete;
 
   // kExhausted when the sandbox has its full number, kUnavailable while no stream is up.
   Result<std::unique_ptr<Channel>> open(const agent::FileRequest& request);
@@ -54,14 +63,17 @@ class Channels {
   void link_lost();
   // One kChannel… frame of the agent.
   Result<void> handle(const agent::Frame& frame);
-  // Open ones, which keep the sandbox busy.
-  size_t size() const { return open_.size(); }
+
+  // Those that somebody holds, which keep the sandbox busy.
+  size_t size() const;
+  // When the last one that was held ended; before any time if none has.
+  SteadyTime last_end() const;
 
  private:
-  boost::asio::any_io_executor executor_;
-  std::shared_ptr<isolate::AgentLink> link_;
-  std::map<uint32_t, std::shared_ptr<Channel::Shared>> open_;
-  uint32_t next_ = 1;
+  Result<uint32_t> free_number();
+  std::unique_ptr<Channel> enter(uint32_t number, std::string open_frame);
+
+  std::shared_ptr<Channel::Table> table_;
 };
 
 }  // namespace atl::sandbox

@@ -6,8 +6,6 @@
 
 namespace atl::sandbox {
 
-std::string home_of(std::string_view user) { return user == "root" ? "/root" : "/home/user"; }
-
 bool is_variable_name(std::string_view name) {
   auto is_word = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -16,13 +14,11 @@ bool is_variable_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_word);
 }
 
-std::vector<std::string> compose_environment(std::string_view user, uint32_t cpu_millis,
+std::vector<std::string> compose_environment(uint32_t cpu_millis,
                                              const std::vector<Variables>& given) {
   std::string threads = std::to_string(std::max<uint32_t>(1, (cpu_millis + 999) / 1000));
   std::map<std::string, std::string> variables = {
       {"PATH", "/run/atoll/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-      {"HOME", home_of(user)},
-      {"USER", std::string(user)},
       {"LANG", "C.UTF-8"},
       {"OMP_NUM_THREADS", threads},
       {"OPENBLAS_NUM_THREADS", threads},

@@ -16,9 +16,8 @@ bool is_variable_name(std::string_view name);
 
 // Defaults, then the given lists in order; a later value replaces an earlier one. Thread-count
 // variables follow the cpu limit, so that a library does not start one thread per core of the host.
-std::vector<std::string> compose_environment(std::string_view user, uint32_t cpu_millis,
+// What depends on the user (HOME, USER, …) is the agent's to add, who looks the user up.
+std::vector<std::string> compose_environment(uint32_t cpu_millis,
                                              const std::vector<Variables>& given);
-
-std::string home_of(std::string_view user);
 
 }  // namespace atl::sandbox

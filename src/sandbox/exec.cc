@@ -7,15 +7,20 @@ namespace atl::sandbox {
 
 constexpr uint64_t kMaxFigure = std::numeric_limits<int64_t>::max();  // a column's
 
-Exec::Exec(boost::asio::any_io_executor executor, store::ExecRow row, Streams streams,
+Exec::Exec(boost::asio::any_io_executor executor, store::ExecRow row, ExecOutput output,
            uint64_t output_limit_bytes)
     : row_(std::move(row)),
-      streams_(std::move(streams)),
+      output_(std::move(output)),
       output_limit_bytes_(output_limit_bytes),
-      changed_(executor) {}
+      changed_(std::move(executor)) {}
 
 agent::ExecOffsets Exec::offsets() const {
-  return {row_.id.number(), streams_.standard_output.end, streams_.standard_error.end};
+  return {row_.id.number(), output_.end(agent::Stream::kStdout),
+          output_.end(agent::Stream::kStderr)};
+}
+
+Task<bool> Exec::wait_changed(std::chrono::steady_clock::time_point deadline) {
+  return changed_.wait_until(deadline);
 }
 
 Task<bool> Exec::wait_ended(std::chrono::steady_clock::time_point deadline) {
@@ -26,24 +31,29 @@ Task<bool> Exec::wait_ended(std::chrono::steady_clock::time_point deadline) {
   co_return true;
 }
 
-Task<void> Exec::wait_started() {
-  while (!started() && !ended()) co_await changed_.wait();
-}
-
 void Exec::set_started(uint32_t pid) {
   row_.pid = pid;
-  changed_.notify_all();
+  notify();
 }
 
 Result<uint64_t> Exec::append(const agent::Output& output) {
-  bool is_stdout = output.stream == agent::Stream::kStdout;
-  Stream& stream = is_stdout ? streams_.standard_output : streams_.standard_error;
-  if (output.offset != stream.end) return Error(Code::kCorrupt, "output at a wrong offset");
-  if (output.data.size() > output_limit_bytes_ - std::min(output_limit_bytes_, stream.end))
+  uint64_t held = output_.end(output.stream);
+  if (output.offset != held) return Error(Code::kCorrupt, "output at a wrong offset");
+  if (output.data.size() > output_limit_bytes_ - std::min(output_limit_bytes_, held))
     return Error(Code::kCorrupt, "output beyond its limit");
-  ATOLL_TRY(stream.end, stream.log.append(output.data));
-  changed_.notify_all();
-  return stream.end;
+  ATOLL_TRY(uint64_t end, output_.append(output.stream, output.data));
+  notify();
+  return end;
+}
+
+Result<void> Exec::set_taken(const agent::InputTaken& taken) {
+  if (taken.offset > kMaxFigure) return Error(Code::kCorrupt, "input at an impossible offset");
+  // The first input counts as taken from the start, because it is part of the start frame.
+  input_.taken = std::max(input_.taken, taken.offset);
+  input_.closed = taken.closed;
+  input_.known = true;
+  notify();
+  return {};
 }
 
 Result<void> Exec::check_exit(const agent::Exit& exit) const {
@@ -60,7 +70,7 @@ Result<void> Exec::check_exit(const agent::Exit& exit) const {
 
 void Exec::set_ended(store::ExecRow row) {
   row_ = std::move(row);
-  changed_.notify_all();
+  notify();
 }
 
 store::ExecRow ended_row(store::ExecRow row, const agent::Exit& exit) {

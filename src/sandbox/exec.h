@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,9 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "isolate/event.h"
+#include "sandbox/exec_output.h"
 #include "sandbox/verdict.h"
 #include "store/catalog.h"
-#include "store/output_log.h"
 
 namespace atl::sandbox {
 
@@ -23,47 +24,69 @@ namespace atl::sandbox {
 struct ExecRequest {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;  // NAME=value, on top of the sandbox's
-  std::string directory = "/home/user";
+  std::string directory = {};            // empty: the user's home
   std::string user = "user";
+  std::string input = {};  // the first bytes of its standard input
+  agent::InputMode input_mode = agent::InputMode::kEnds;
+  std::optional<agent::TerminalSize> terminal = {};
   uint32_t timeout_ms = 0;
   uint64_t output_limit_bytes = 0;
   agent::OnOutputLimit on_output_limit = agent::OnOutputLimit::kCut;
   uint32_t cpu_time_ms = 0;  // 0: not limited
   uint32_t open_files = 0;   // 0: the sandbox's
+  std::optional<store::IdempotencyKey> idempotency_key = {};
+};
+
+// How far the agent has taken its input. Only one caller may add to it at a time.
+struct ExecInput {
+  uint64_t taken = 0;
+  bool known = false;  // after a restart, not before the agent has said so
+  bool closed = false;
+  bool busy = false;
+  // Bytes from `pending_at` on that were sent and perhaps lost with a stream. They stay although
+  // whoever brought them has gone: the next bytes must not take their place.
+  std::string pending = {};
+  uint64_t pending_at = 0;
+};
+
+// Who may write to it by an attached WebSocket. A new holder takes the place of the old one, which
+// notices by the number.
+struct Attachment {
+  bool held = false;
+  uint64_t holder = 0;
 };
 
 class Exec {
  public:
-  // One stream on disk and how far it has got, which is the file's length.
-  struct Stream {
-    store::OutputLog log;
-    uint64_t end;
-  };
-  struct Streams {
-    Stream standard_output;
-    Stream standard_error;
-  };
-
-  Exec(boost::asio::any_io_executor executor, store::ExecRow row, Streams streams,
+  Exec(boost::asio::any_io_executor executor, store::ExecRow row, ExecOutput output,
        uint64_t output_limit_bytes);
 
   const store::ExecRow& row() const { return row_; }
   ExecId id() const { return row_.id; }
   bool ended() const { return row_.state == "ended"; }
   bool started() const { return row_.pid != 0; }
+  const ExecOutput& output() const { return output_; }
+  // Who changes these calls notify().
+  ExecInput& input() { return input_; }
+  Attachment& attachment() { return attachment_; }
 
   // The offsets held on disk.
   agent::ExecOffsets offsets() const;
 
-  // Waits until it has ended; false when the time ran out first.
-  Task<bool> wait_ended(std::chrono::steady_clock::time_point deadline);
-  // Waits until it has started or ended.
-  Task<void> wait_started();
+  // Waits until anything of it has changed; false when the time ran out first or the waiting
+  // coroutine was cancelled. Without a deadline, only when cancelled.
+  Task<bool> wait_changed(std::chrono::steady_clock::time_point deadline =
+                              std::chrono::steady_clock::time_point::max());
+  // Waits until it has ended; false as above.
+  Task<bool> wait_ended(std::chrono::steady_clock::time_point deadline =
+                            std::chrono::steady_clock::time_point::max());
+  void notify() { changed_.notify_all(); }
 
   // Frames of its agent, which may lie: what does not fit is an error, and nothing was changed.
   void set_started(uint32_t pid);
   // Appends to the log; gives the offset to acknowledge.
   Result<uint64_t> append(const agent::Output& output);
+  Result<void> set_taken(const agent::InputTaken& taken);
   Result<void> check_exit(const agent::Exit& exit) const;
 
   // Ends it in memory; the caller has stored the row.
@@ -71,8 +94,10 @@ class Exec {
 
  private:
   store::ExecRow row_;
-  Streams streams_;
+  ExecOutput output_;
   uint64_t output_limit_bytes_;
+  ExecInput input_;
+  Attachment attachment_;
   Event changed_;
 };
 

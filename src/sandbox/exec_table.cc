@@ -4,27 +4,55 @@
 #include <set>
 
 #include "base/log.h"
+#include "sandbox/limits.h"
 
 namespace atl::sandbox {
 
-ExecTable::ExecTable(Services& services, SandboxId sandbox, store::TenantId tenant)
-    : services_(services), sandbox_(sandbox), tenant_(tenant) {}
+ExecTable::ExecTable(Services& services, const store::SandboxRow& row,
+                     std::function<void()> break_talk)
+    : services_(services),
+      sandbox_(row.id),
+      tenant_(row.tenant),
+      break_talk_(std::move(break_talk)),
+      next_number_(row.next_exec) {}
 
 Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
                                                       std::string description) {
   if (live_.size() >= agent::kMaxExecs)
     co_return Error(Code::kExhausted, "the sandbox has its full number of running execs")
         .with_reason("too_many_execs");
-  int64_t created_at_ms = to_milliseconds(services_.clock.wall_now());
-  auto insert = [=, tenant = tenant_, sandbox = sandbox_](store::Catalog& catalog) {
-    return catalog.execs().insert(tenant, sandbox, description, created_at_ms);
-  };
-  ATOLL_CO_TRY(ExecId id, co_await services_.ledger.run(insert));
-  store::ExecRow row{.sandbox = sandbox_, .tenant = tenant_, .id = id};
+  auto id = ExecId::from_number(next_number_);
+  if (!id)
+    co_return Error(Code::kExhausted, "the sandbox has had too many execs")
+        .with_reason("too_many_execs");
+  ++next_number_;
+  store::ExecRow row{.sandbox = sandbox_, .tenant = tenant_, .id = *id};
   row.request = std::move(description);
-  row.created_at_ms = created_at_ms;
-  ATOLL_CO_TRY_VOID(adopt(row, request.output_limit_bytes));
-  Entry& entry = live_.at(row.id.number());
+  row.created_at_ms = to_milliseconds(services_.clock.wall_now());
+  auto key = request.idempotency_key;
+  auto exec = begin(row, std::move(request));
+  // While the agent starts it. A crash before this is done leaves an exec that no row knows, which
+  // the next welcome ends.
+  auto insert = [row, key](store::Catalog& catalog) {
+    return key ? catalog.idempotency().insert_exec(*key, row) : catalog.execs().insert(row);
+  };
+  auto stored = co_await services_.ledger.run(insert);
+  if (stored) co_return exec;
+  if (!exec->ended())
+    leave(*exec, ended_row(row, Verdict::kPlatformError, "it was not stored", exec->offsets()));
+  break_talk_();
+  co_return std::move(stored).error();
+}
+
+std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request) {
+  ExecId id = row.id;
+  auto exec = std::make_shared<Exec>(services_.executor, std::move(row),
+                                     ExecOutput(services_.outputs, sandbox_, id),
+                                     request.output_limit_bytes);
+  exec->input() = ExecInput{.taken = request.input.size(),
+                            .known = true,
+                            .closed = request.input_mode == agent::InputMode::kEnds};
+  Entry& entry = enter(exec, std::chrono::milliseconds(request.timeout_ms));
   agent::Start start{.arguments = std::move(request.arguments),
                      .environment = std::move(request.environment),
                      .directory = std::move(request.directory),
@@ -33,31 +61,53 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
                      .output_limit_bytes = request.output_limit_bytes,
                      .on_output_limit = request.on_output_limit,
                      .cpu_time_ms = request.cpu_time_ms,
-                     .open_files = request.open_files};
-  entry.start_frame = agent::encode(row.id.number(), start);
-  co_return entry.exec;
+                     .open_files = request.open_files,
+                     .input = std::move(request.input),
+                     .input_mode = request.input_mode,
+                     .terminal = request.terminal};
+  entry.start_frame = agent::encode(id.number(), start);
+  control_.start(entry.start_frame);
+  return exec;
 }
 
 Result<void> ExecTable::adopt(store::ExecRow row, uint64_t output_limit_bytes) {
-  ATOLL_TRY(Exec::Stream standard_output, open_stream(row.id, store::OutputStream::kStdout));
-  ATOLL_TRY(Exec::Stream standard_error, open_stream(row.id, store::OutputStream::kStderr));
-  Exec::Streams streams{std::move(standard_output), std::move(standard_error)};
-  uint32_t number = row.id.number();
-  auto exec = std::make_shared<Exec>(services_.executor, std::move(row), std::move(streams),
+  ExecOutput output(services_.outputs, sandbox_, row.id);
+  ATOLL_TRY_VOID(output.adopt());
+  auto exec = std::make_shared<Exec>(services_.executor, std::move(row), std::move(output),
                                      output_limit_bytes);
-  live_.emplace(number, Entry{std::move(exec), {}});
+  // Its own limit is known to the agent alone.
+  enter(std::move(exec), std::chrono::milliseconds(kMaxTimeoutMs));
   return {};
 }
 
-Result<Exec::Stream> ExecTable::open_stream(ExecId id, store::OutputStream stream) {
-  ATOLL_TRY(store::OutputLog log, services_.outputs.open_log(sandbox_, id, stream));
-  ATOLL_TRY(uint64_t end, log.size());
-  return Exec::Stream{std::move(log), end};
+ExecTable::Entry& ExecTable::enter(std::shared_ptr<Exec> exec, std::chrono::milliseconds patience) {
+  auto timer = std::make_unique<boost::asio::steady_timer>(services_.executor,
+                                                           patience + services_.silence_grace);
+  timer->async_wait([this, weak = std::weak_ptr(exec)](const boost::system::error_code& error) {
+    // All have ended before the table goes.
+    std::shared_ptr<Exec> silent = weak.lock();
+    if (error || !silent || silent->ended()) return;
+    silence_ = "the agent did not end " + silent->id().string() + " in its time";
+    break_talk_();
+  });
+  uint32_t number = exec->id().number();
+  auto [entry, is_new] = live_.emplace(number, Entry{std::move(exec), std::move(timer)});
+  ATOLL_CHECK(is_new);
+  return entry->second;
 }
 
 std::shared_ptr<Exec> ExecTable::find_live(ExecId id) const {
   auto found = live_.find(id.number());
   return found == live_.end() ? nullptr : found->second.exec;
+}
+
+Task<Result<std::shared_ptr<Exec>>> ExecTable::open(ExecId id) {
+  if (auto exec = find_live(id)) co_return exec;
+  ATOLL_CO_TRY(std::optional<store::ExecRow> row, co_await find(id));
+  if (!row) co_return std::shared_ptr<Exec>();
+  ExecOutput output(services_.outputs, sandbox_, id);
+  ATOLL_CO_TRY_VOID(output.adopt());
+  co_return std::make_shared<Exec>(services_.executor, std::move(*row), std::move(output), 0);
 }
 
 Task<Result<std::optional<store::ExecRow>>> ExecTable::find(ExecId id) {
@@ -106,6 +156,9 @@ Task<Result<agent::Welcome>> ExecTable::welcome(agent::Hello hello) {
   std::set<uint32_t> named;
   for (agent::ExecOffsets produced : hello.execs) {
     named.insert(produced.exec);
+    // Also those that no row knows, because atolld crashed too early: a number is used once.
+    if (ExecId::from_number(produced.exec))
+      next_number_ = std::max(next_number_, produced.exec + 1);
     if (Entry* entry = entry_of(produced.exec)) {
       welcome.execs.push_back(entry->exec->offsets());
       continue;
@@ -134,6 +187,8 @@ Task<Result<void>> ExecTable::handle(agent::Frame frame, isolate::AgentLink& lin
   switch (frame.type) {
     case agent::FrameType::kOutput:
       co_return handle_output(frame, link);
+    case agent::FrameType::kInputTaken:
+      co_return handle_input_taken(frame);
     case agent::FrameType::kExit:
       co_return co_await handle_exit(frame, link);
     case agent::FrameType::kStartFailed:
@@ -158,6 +213,12 @@ Result<void> ExecTable::handle_output(const agent::Frame& frame, isolate::AgentL
   ATOLL_TRY(uint64_t end, entry->exec->append(output));
   link.send(agent::encode(frame.number, agent::Acknowledge{output.stream, end}));
   return {};
+}
+
+Result<void> ExecTable::handle_input_taken(const agent::Frame& frame) {
+  ATOLL_TRY(agent::InputTaken taken, agent::decode_input_taken(frame.payload));
+  Entry* entry = entry_of(frame.number);
+  return entry ? entry->exec->set_taken(taken) : Result<void>();
 }
 
 Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink& link) {
@@ -193,6 +254,9 @@ Task<Result<void>> ExecTable::finish(std::shared_ptr<Exec> exec, store::ExecRow 
   auto store_row = [row](store::Catalog& catalog) { return catalog.execs().finish(row); };
   auto stored = co_await services_.ledger.run(store_row);
   // kConflict: another path ended it while this one waited, and the first verdict stays.
+  // kNotFound: its row could not be stored either; create() is about to end it.
+  if (!stored && stored.error().code() == Code::kNotFound)
+    co_return Error(Code::kUnavailable, "the exec was not stored");
   if (!stored && stored.error().code() != Code::kConflict) co_return std::move(stored).error();
   if (exec->ended()) co_return Result<void>();
   leave(*exec, std::move(row));

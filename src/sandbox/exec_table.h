@@ -3,6 +3,7 @@
 // ledger.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "isolate/agent_link.h"
 #include "sandbox/exec.h"
+#include "sandbox/exec_control.h"
 #include "sandbox/ledger.h"
 #include "store/output_log.h"
 
@@ -25,19 +27,25 @@ struct Services {
   Ledger& ledger;
   const Clock& clock;
   store::OutputLogs& outputs;
+  // How much longer than an exec's own time limit atolld waits for its end.
+  std::chrono::milliseconds silence_grace{30'000};
 };
 
 class ExecTable {
  public:
-  ExecTable(Services& services, SandboxId sandbox, store::TenantId tenant);
+  // `break_talk`: ends the agent's stream, which is then taken up again or, after a silence(), not.
+  ExecTable(Services& services, const store::SandboxRow& row, std::function<void()> break_talk);
 
-  // Stores the row, opens the logs and keeps the start frame until the agent has taken it.
+  // Sends the start frame, and keeps it until the agent has confirmed; stores the row at the same
+  // time. Returns when it is stored: until then nobody may learn of the exec.
   Task<Result<std::shared_ptr<Exec>>> create(ExecRequest request, std::string description);
   // Takes up execs that ran when atolld stopped.
   Result<void> adopt(store::ExecRow row, uint64_t output_limit_bytes);
 
   std::shared_ptr<Exec> find_live(ExecId id) const;
-  // Live or ended.
+  // Live or ended, with its output; nothing if there is none.
+  Task<Result<std::shared_ptr<Exec>>> open(ExecId id);
+  // The row alone, live or ended.
   Task<Result<std::optional<store::ExecRow>>> find(ExecId id);
   Task<Result<std::vector<store::ExecRow>>> list(std::optional<ExecId> after, size_t limit);
   // Bytes of an exec's output that are on disk.
@@ -56,24 +64,37 @@ class ExecTable {
 
   Task<void> end_all(Verdict verdict, std::string failure);
 
+  ExecControl& control() { return control_; }
+  // Not empty: the agent has not ended an exec that it should have, long after its time was up. It
+  // cannot be trusted to say anything true about the others either.
+  const std::string& silence() const { return silence_; }
+
  private:
   struct Entry {
     std::shared_ptr<Exec> exec;
-    std::string start_frame;  // empty once confirmed
+    std::unique_ptr<boost::asio::steady_timer> patience;  // with the agent
+    std::string start_frame = {};                         // empty once confirmed
   };
 
-  Result<Exec::Stream> open_stream(ExecId id, store::OutputStream stream);
+  std::shared_ptr<Exec> begin(store::ExecRow row, ExecRequest request);
+  // Makes its entry, which waits for the agent until `patience` is over.
+  Entry& enter(std::shared_ptr<Exec> exec, std::chrono::milliseconds patience);
   Task<Result<void>> finish(std::shared_ptr<Exec> exec, store::ExecRow row);
   void leave(Exec& exec, store::ExecRow row);
   Task<Result<bool>> has_ended_at(agent::ExecOffsets produced);
   Task<Result<void>> handle_exit(agent::Frame frame, isolate::AgentLink& link);
   Task<Result<void>> handle_start_failed(agent::Frame frame, isolate::AgentLink& link);
   Result<void> handle_output(const agent::Frame& frame, isolate::AgentLink& link);
+  Result<void> handle_input_taken(const agent::Frame& frame);
   Entry* entry_of(uint32_t number);
 
   Services& services_;
   SandboxId sandbox_;
   store::TenantId tenant_;
+  std::function<void()> break_talk_;
+  std::string silence_;
+  ExecControl control_;
+  uint32_t next_number_;
   std::map<uint32_t, Entry> live_;
   SteadyTime last_end_ = SteadyTime::min();
 };

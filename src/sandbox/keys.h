@@ -1,12 +1,14 @@
 // Keys: who signs in with which bearer key. Only hashes are kept. A key that was found is
 // remembered in memory; a wrong one costs a look-up, so a flood of them is bounded by the ledger's
-// one thread.
+// one thread. Keys are made and revoked only here, so that what is remembered stays true.
 #pragma once
 
 #include <array>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "sandbox/ledger.h"
@@ -15,17 +17,55 @@
 namespace atl::sandbox {
 
 inline constexpr size_t kMaxKeyBytes = 128;
+inline constexpr size_t kMaxKeys = 1000;  // in force
+
+// Whose request it is. The operator is the holder of the key in the local file, and nobody else of
+// the same tenant: a key that was handed to a program must not make keys.
+struct Identity {
+  enum class Role : unsigned char { kTenant, kOperator };
+  store::TenantId tenant;
+  Role role = Role::kTenant;
+};
+
+struct NamedKey {
+  std::string id;
+  std::string tenant;
+  std::string name;
+  int64_t created_at_ms = 0;
+};
+
+struct NewKey {
+  NamedKey named;
+  std::string key;  // shown once, stored nowhere
+};
+
+// 1 to 63 of a-z, 0-9 and "-", beginning with a letter.
+bool is_tenant_name(std::string_view text);
+// Up to 63 bytes, and not the name of the local key.
+bool is_key_name(std::string_view text);
 
 class Keys {
  public:
   explicit Keys(Ledger& ledger) : ledger_(ledger) {}
 
   // Nothing when the key is unknown or revoked.
-  Task<Result<std::optional<store::TenantId>>> tenant_of(std::string_view key);
+  Task<Result<std::optional<Identity>>> identify(std::string_view key);
+
+  // For the operator. A tenant that is named first is made.
+  Task<Result<NewKey>> create(std::string tenant, std::string name);
+  // Those in force, oldest first.
+  Task<Result<std::vector<NamedKey>>> list();
+  Task<Result<void>> revoke(std::string id);
 
  private:
+  struct Known {
+    Identity identity;
+    std::string id;
+  };
+
   Ledger& ledger_;
-  std::map<std::array<unsigned char, 32>, store::TenantId> known_;
+  std::map<std::array<unsigned char, 32>, Known> known_;
+  uint64_t revocations_ = 0;
 };
 
 }  // namespace atl::sandbox

@@ -12,19 +12,27 @@ std::optional<SteadyTime> ttl_end_of(const store::SandboxRow& row, const Clock& 
   if (row.ttl_ms == 0) return std::nullopt;
   // Wall time only decides how much was left when atolld (re)started; from there on the timer is
   // steady.
-  int64_t age_ms = to_milliseconds(clock.wall_now()) - row.created_at_ms;
+  int64_t age_ms = to_milliseconds(clock.wall_now()) - row.ttl_from_ms;
   auto left_ms = static_cast<int64_t>(row.ttl_ms) - std::max<int64_t>(age_ms, 0);
   return clock.steady_now() + milliseconds(std::max<int64_t>(left_ms, 0));
 }
 
 }  // namespace
 
-Lifetime::Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs)
+Lifetime::Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs,
+                   const Channels& channels)
     : clock_(clock),
       execs_(execs),
+      channels_(channels),
       idle_ttl_(row.idle_ttl_ms),
       ttl_end_(ttl_end_of(row, clock)),
       touched_(clock.steady_now()) {}
+
+void Lifetime::change(const store::SandboxRow& before, const store::SandboxRow& after) {
+  idle_ttl_ = milliseconds(after.idle_ttl_ms);
+  if (after.ttl_ms != before.ttl_ms || after.ttl_from_ms != before.ttl_from_ms)
+    ttl_end_ = ttl_end_of(after, clock_);
+}
 
 std::optional<SteadyTime> Lifetime::first_end(SteadyTime idle_since) const {
   if (idle_ttl_.count() == 0) return ttl_end_;
@@ -33,12 +41,12 @@ std::optional<SteadyTime> Lifetime::first_end(SteadyTime idle_since) const {
 }
 
 std::optional<SteadyTime> Lifetime::deadline() const {
-  if (execs_.size() > 0) return ttl_end_;
-  return first_end(std::max(touched_, execs_.last_end()));
+  if (is_busy()) return ttl_end_;
+  return first_end(std::max({touched_, execs_.last_end(), channels_.last_end()}));
 }
 
 std::optional<SteadyTime> Lifetime::earliest_deadline() const {
-  if (execs_.size() == 0) return deadline();
+  if (!is_busy()) return deadline();
   return first_end(clock_.steady_now());
 }
 

@@ -1,11 +1,13 @@
-// Lifetime: when a sandbox ends by itself. Its ttl counts from its creation and nothing holds it
-// up; its idle ttl counts while nothing runs, from the last time it was used. Measured on the
-// steady clock; after a restart of atolld the idle time starts anew.
+// Lifetime: when a sandbox ends by itself. Its ttl counts from its creation, or from when it was
+// last given one, and nothing holds it up; its idle ttl counts while nothing runs, from the last
+// time it was used. Measured on the steady clock; after a restart of atolld the idle time starts
+// anew.
 #pragma once
 
 #include <optional>
 
 #include "base/clock.h"
+#include "sandbox/channel.h"
 #include "sandbox/exec_table.h"
 #include "store/catalog.h"
 
@@ -13,11 +15,15 @@ namespace atl::sandbox {
 
 class Lifetime {
  public:
-  // Borrows the clock and the execs, which make the sandbox busy.
-  Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs);
+  // Borrows the clock, and the execs and channels, which make the sandbox busy.
+  Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs,
+           const Channels& channels);
 
   // Somebody uses it: its idle time starts anew.
   void touch() { touched_ = clock_.steady_now(); }
+
+  // The sandbox was given other ttls; what is the same goes on counting.
+  void change(const store::SandboxRow& before, const store::SandboxRow& after);
 
   // When its time is up, as things are now; nothing if it has neither ttl.
   std::optional<SteadyTime> deadline() const;
@@ -27,10 +33,12 @@ class Lifetime {
   std::optional<WallTime> ends_at() const;
 
  private:
+  bool is_busy() const { return execs_.size() > 0 || channels_.size() > 0; }
   std::optional<SteadyTime> first_end(SteadyTime idle_since) const;
 
   const Clock& clock_;
   const ExecTable& execs_;
+  const Channels& channels_;
   std::chrono::milliseconds idle_ttl_;  // 0: none
   std::optional<SteadyTime> ttl_end_;
   SteadyTime touched_;

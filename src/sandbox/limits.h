@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "isolate/wall_limits.h"
+#include "store/sandbox_rows.h"
 
 namespace atl::sandbox {
 
@@ -32,5 +33,7 @@ struct Limits {
   uint64_t output_bytes;     // per stream of each exec
   uint32_t cpu_time_ms = 0;  // of each exec that does not say; 0: not limited
 };
+
+Limits limits_of(const store::SandboxRow& row);
 
 }  // namespace atl::sandbox

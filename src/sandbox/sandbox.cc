@@ -39,8 +39,9 @@ Sandbox::Sandbox(Services& services, store::SandboxRow row, Limits limits, Reser
       row_(std::move(row)),
       limits_(limits),
       reservation_(std::move(reservation)),
-      execs_(services, row_.id, row_.tenant),
-      lifetime_(row_, services.clock, execs_),
+      execs_(services, row_, [this] { break_talk(); }),
+      channels_(services.executor, services.clock),
+      lifetime_(row_, services.clock, execs_, channels_),
       changed_(services.executor),
       due_(due) {
   if (row_.state == "failed") state_ = State::kFailed;
@@ -77,6 +78,7 @@ Task<void> Sandbox::talk(std::shared_ptr<Sandbox> self) {
     ATOLL_CHECK(!ended.ok());
     silent = self->greeted_ ? 0 : silent + 1;
     violations += ended.error().code() == Code::kCorrupt ? 1 : 0;
+    if (!self->execs_.silence().empty()) ended = Error(Code::kNotFound, self->execs_.silence());
     bool gone = ended.error().code() == Code::kNotFound;
     if (gone || silent > kMaxSilentStreams || violations > kMaxViolations) {
       co_await self->fail(ended.error().message());
@@ -95,18 +97,40 @@ Task<Result<void>> Sandbox::talk_once() {
   auto link = std::make_shared<isolate::AgentLink>(std::move(socket));
   link_ = link;
   auto greeted = co_await greet(*link);
+  if (greeted) {
+    execs_.control().link_up(link);
+    channels_.link_up(link);
+  }
   while (greeted && talks()) {
     auto frame = co_await link->read();
     if (!frame) {
       greeted = std::move(frame).error();
       break;
     }
-    greeted = co_await execs_.handle(*frame, *link);
+    greeted = co_await handle(*frame, *link);
   }
+  channels_.link_lost();
   link->close();
+  execs_.control().link_lost();
   if (link_ == link) link_.reset();
   if (greeted) co_return Error(Code::kCancelled, "the sandbox ended");
   co_return greeted;
+}
+
+void Sandbox::break_talk() {
+  if (link_) link_->close();
+}
+
+Task<Result<void>> Sandbox::handle(agent::Frame frame, isolate::AgentLink& link) {
+  switch (frame.type) {
+    case agent::FrameType::kChannelData:
+    case agent::FrameType::kChannelEnd:
+    case agent::FrameType::kChannelCredit:
+    case agent::FrameType::kChannelClose:
+      co_return channels_.handle(frame);
+    default:
+      co_return co_await execs_.handle(frame, link);
+  }
 }
 
 Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
@@ -151,22 +175,22 @@ Task<Result<std::shared_ptr<Exec>>> Sandbox::start_exec(ExecRequest request,
   auto created = co_await execs_.create(std::move(request), std::move(description));
   if (!created) co_return std::move(created).error();
   std::shared_ptr<Exec> exec = *created;
-  if (state_ != State::kRunning) {
+  if (state_ != State::kRunning)
     co_await execs_.end_all(Verdict::kSandboxGone, "the sandbox ended");
-  } else if (link_ && greeted_) {
-    // Also repeated after the next hello, should this stream break before the agent confirms.
-    execs_.send_unconfirmed(*link_);
-  }
   co_return exec;
 }
 
-Result<void> Sandbox::signal_exec(ExecId id, int signal_number) {
-  if (!execs_.find_live(id))
-    return Error(Code::kConflict, "the exec is not running").with_reason("exec_not_running");
-  if (!link_ || !greeted_)
-    return Error(Code::kUnavailable, "the agent's stream is being taken up again")
-        .with_reason("agent_unavailable");
-  link_->send(agent::encode_signal(id.number(), static_cast<uint8_t>(signal_number)));
+Result<void> Sandbox::apply(const store::SandboxRow& row) {
+  store::SandboxRow after = row;
+  // These are its own and may have changed since `row` was copied.
+  after.state = row_.state;
+  after.failure = row_.failure;
+  after.next_exec = row_.next_exec;
+  Limits limits = limits_of(after);
+  ATOLL_TRY_VOID(reservation_.resize(limits));
+  lifetime_.change(row_, after);
+  limits_ = limits;
+  row_ = std::move(after);
   return {};
 }
 

@@ -18,6 +18,7 @@
 
 #include "isolate/agent_link.h"
 #include "sandbox/admission.h"
+#include "sandbox/channel.h"
 #include "sandbox/exec_table.h"
 #include "sandbox/lifetime.h"
 #include "store/catalog.h"
@@ -35,7 +36,6 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
           Event& due);
 
   SandboxId id() const { return row_.id; }
-  store::TenantId tenant() const { return row_.tenant; }
   const store::SandboxRow& row() const { return row_; }
   const Limits& limits() const { return limits_; }
   State state() const { return state_; }
@@ -49,8 +49,12 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void set_running();
 
   Task<Result<std::shared_ptr<Exec>>> start_exec(ExecRequest request, std::string description);
-  Result<void> signal_exec(ExecId id, int signal_number);
   ExecTable& execs() { return execs_; }
+  Channels& channels() { return channels_; }
+
+  // Takes limits, ttls and metadata from `row`; what was promised to it grows or shrinks with them.
+  // kExhausted: the host cannot promise that much, and nothing was changed.
+  Result<void> apply(const store::SandboxRow& row);
 
   // Ends the talk and every exec, for good. The isolate is removed by the caller.
   Task<void> begin_deletion();
@@ -63,6 +67,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   static Task<void> talk(std::shared_ptr<Sandbox> self);
   Task<Result<void>> talk_once();
   Task<Result<void>> greet(isolate::AgentLink& link);
+  void break_talk();
+  Task<Result<void>> handle(agent::Frame frame, isolate::AgentLink& link);
   Task<void> fail(std::string failure);
   bool talks() const { return state_ == State::kCreating || state_ == State::kRunning; }
 
@@ -72,6 +78,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Reservation reservation_;
   State state_ = State::kCreating;
   ExecTable execs_;
+  Channels channels_;
   Lifetime lifetime_;  // after what it borrows
   std::shared_ptr<isolate::AgentLink>
       link_;  // the current stream, if one is up; shared with its reader

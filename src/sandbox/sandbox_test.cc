@@ -48,7 +48,7 @@ TEST(Sandbox, RunningExecKeepsItAliveAndItsEndStartsTheIdleTime) {
   bed.settle();
   bed.clock.advance(kIdle * 3);
   EXPECT_TRUE(lives(bed, id));
-  ASSERT_TRUE(sandbox->signal_exec(exec->id(), SIGKILL).ok());
+  ASSERT_TRUE(sandbox->execs().control().signal(*exec, SIGKILL).ok());
   bed.settle();
   ASSERT_TRUE(exec->ended());
   bed.clock.advance(kIdle - milliseconds(1));
@@ -133,7 +133,7 @@ TEST(Sandbox, EndsAtIsTheEarliestThatAppliesNow) {
   bed.settle();
   EXPECT_EQ(sandbox->lifetime().ends_at(), created + kTtl);
   bed.clock.advance(kTtl - kIdle / 2);
-  ASSERT_TRUE(sandbox->signal_exec(exec->id(), SIGKILL).ok());
+  ASSERT_TRUE(sandbox->execs().control().signal(*exec, SIGKILL).ok());
   bed.settle();
   EXPECT_EQ(sandbox->lifetime().ends_at(), created + kTtl);  // sooner than its idle end
 }

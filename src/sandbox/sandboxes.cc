@@ -23,15 +23,6 @@ Microseconds since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<Microseconds>(std::chrono::steady_clock::now() - start);
 }
 
-Limits limits_of(const store::SandboxRow& row) {
-  isolate::WallLimits wall{row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes};
-  wall.open_files = row.open_files;
-  wall.disk_bytes_per_second = row.disk_bytes_per_second;
-  wall.on_oom = row.on_oom == "sandbox" ? isolate::OnOom::kEndSandbox : isolate::OnOom::kEndExec;
-  wall.required_extras = row.required_extras;
-  return {wall, row.output_bytes, row.cpu_time_ms};
-}
-
 // Its deletion was begun, or what it held is still there: the sweep goes on with it.
 bool is_unfinished(const Sandbox& sandbox) {
   return sandbox.state() == State::kDeleting ||
@@ -43,10 +34,28 @@ bool is_expired(const Sandbox& sandbox, SteadyTime now) {
   return sandbox.state() != State::kCreating && end && *end <= now;
 }
 
+// Whether a create that allows it may answer with `held`, which has the name it asks for.
+Result<void> check_usable(const Sandbox& held, const CreateSandbox& request) {
+  auto taken = [&](const std::string& why, std::string_view reason) {
+    return Error(Code::kConflict, "there is a sandbox of the name " + *request.name + why)
+        .with_reason(reason)
+        .with_field("name");
+  };
+  if (request.on_name_conflict == OnNameConflict::kError) return taken("", "name_taken");
+  if (held.row().template_name != request.template_name)
+    return taken(", of the template " + held.row().template_name, "name_conflict");
+  if (held.state() == State::kRunning || held.state() == State::kCreating) return {};
+  return taken(", and it is " + std::string(state_name(held.state())), "name_taken");
+}
+
 }  // namespace
 
 Sandboxes::Sandboxes(Services services, Admission& admission, store::Templates& templates)
-    : services_(services), admission_(admission), templates_(templates), due_(services.executor) {}
+    : services_(services),
+      admission_(admission),
+      templates_(templates),
+      due_(services.executor),
+      settled_(services.executor) {}
 
 Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
                                               const CreateSandbox& request) const {
@@ -57,6 +66,7 @@ Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
         .with_field("template");
   const auto& defaults = found->manifest.defaults;
   store::SandboxRow row{.id = SandboxId::draw(), .tenant = tenant, .image = found->image};
+  row.name = request.name;
   row.state = "creating";
   row.template_name = request.template_name;
   row.cpu_millis = request.cpu_millis.value_or(defaults.cpu_millis);
@@ -75,6 +85,7 @@ Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
   row.metadata = request.metadata;
   row.environment = request.environment;
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
+  row.ttl_from_ms = row.created_at_ms;
   row.generation = 1;
   fill_random(row.nonce);
   return row;
@@ -82,22 +93,60 @@ Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
 
 Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox request) {
   auto begin = std::chrono::steady_clock::now();
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> held, co_await find_conflict(tenant, request));
+  if (held) co_return Created{held, {}, Created::Origin::kFound};
   ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request));
   ATOLL_CO_TRY(Reservation reservation, admission_.reserve(limits_of(row)));
-  auto insert = [row](store::Catalog& catalog) { return catalog.sandboxes().insert(row); };
-  ATOLL_CO_TRY_VOID(co_await services_.ledger.run(insert));
   auto sandbox =
       std::make_shared<Sandbox>(services_, row, limits_of(row), std::move(reservation), due_);
-  all_.emplace(row.id, sandbox);
+  // Before anything is awaited: from here on the name is its own.
+  enter(sandbox);
+  auto insert = [row, key = request.idempotency_key](store::Catalog& catalog) {
+    return key ? catalog.idempotency().insert_sandbox(*key, row) : catalog.sandboxes().insert(row);
+  };
+  auto made = co_await services_.ledger.run(insert);
+  if (!made) {
+    free_name(*sandbox);
+    all_.erase(row.id);
+    settled_.notify_all();
+    co_return std::move(made).error();
+  }
   CreateTimings timings{};
   timings.reserve = since(begin);
-  auto started = co_await start(sandbox, timings);
-  if (started) co_return Created{sandbox, timings};
+  made = co_await start(sandbox, timings);
+  if (made) {
+    settled_.notify_all();
+    co_return Created{sandbox, timings};
+  }
 
-  log_warning("create failed", {{"sandbox", row.id.view()}, started.error()});
+  log_warning("create failed", {{"sandbox", row.id.view()}, made.error()});
   auto undone = co_await delete_now(sandbox);
   if (!undone) log_warning("left for the sweep", {{"sandbox", row.id.view()}, undone.error()});
-  co_return std::move(started).error();
+  co_return std::move(made).error();
+}
+
+Task<Result<std::shared_ptr<Sandbox>>> Sandboxes::find_conflict(store::TenantId tenant,
+                                                                const CreateSandbox& request) {
+  std::shared_ptr<Sandbox> none;
+  if (!request.name) co_return none;
+  while (std::shared_ptr<Sandbox> held = find_named(tenant, *request.name)) {
+    ATOLL_CO_TRY_VOID(check_usable(*held, request));
+    if (held->state() == State::kRunning) co_return held;
+    co_await settled_.wait();
+  }
+  co_return none;
+}
+
+void Sandboxes::enter(std::shared_ptr<Sandbox> sandbox) {
+  const store::SandboxRow& row = sandbox->row();
+  if (row.name && row.state != "deleting") names_.emplace(Name(row.tenant, *row.name), row.id);
+  all_.emplace(row.id, std::move(sandbox));
+}
+
+void Sandboxes::free_name(const Sandbox& sandbox) {
+  const store::SandboxRow& row = sandbox.row();
+  auto found = row.name ? names_.find(Name(row.tenant, *row.name)) : names_.end();
+  if (found != names_.end() && found->second == row.id) names_.erase(found);
 }
 
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings) {
@@ -124,14 +173,32 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
 
 std::shared_ptr<Sandbox> Sandboxes::find(store::TenantId tenant, SandboxId id) const {
   auto found = all_.find(id);
-  if (found == all_.end() || found->second->tenant() != tenant) return nullptr;
+  if (found == all_.end() || found->second->row().tenant != tenant) return nullptr;
   return found->second;
+}
+
+std::shared_ptr<Sandbox> Sandboxes::find_named(store::TenantId tenant,
+                                               const std::string& name) const {
+  auto found = names_.find(Name(tenant, name));
+  return found == names_.end() ? nullptr : find(tenant, found->second);
 }
 
 Task<Result<void>> Sandboxes::remove(store::TenantId tenant, SandboxId id) {
   std::shared_ptr<Sandbox> sandbox = find(tenant, id);
   if (!sandbox) co_return Error(Code::kNotFound, "there is no such sandbox");
   co_return co_await delete_now(sandbox);
+}
+
+Task<Result<void>> Sandboxes::change(std::shared_ptr<Sandbox> sandbox, ChangeSandbox request) {
+  SandboxId id = sandbox->id();
+  while (changing_.contains(id)) co_await settled_.wait();
+  changing_.insert(id);
+  auto changed = co_await change_sandbox(services_, sandbox, std::move(request));
+  changing_.erase(id);
+  settled_.notify_all();
+  std::optional<SteadyTime> end = sandbox->lifetime().deadline();
+  if (end && *end < wake_) due_.notify_all();
+  co_return changed;
 }
 
 Task<Result<void>> Sandboxes::delete_now(std::shared_ptr<Sandbox> sandbox) {
@@ -144,15 +211,17 @@ Task<Result<void>> Sandboxes::delete_now(std::shared_ptr<Sandbox> sandbox) {
 // which the sweep and the next start take up.
 Task<Result<void>> Sandboxes::try_delete(std::shared_ptr<Sandbox> sandbox) {
   SandboxId id = sandbox->id();
-  auto store_state = [tenant = sandbox->tenant(), id](store::Catalog& catalog) {
+  auto store_state = [tenant = sandbox->row().tenant, id](store::Catalog& catalog) {
     return catalog.sandboxes().set_state(tenant, id, "deleting", "");
   };
   auto stored = co_await services_.ledger.run(store_state);
   if (!stored && stored.error().code() != Code::kNotFound) co_return std::move(stored).error();
+  free_name(*sandbox);
+  settled_.notify_all();
   co_await sandbox->begin_deletion();
   ATOLL_CO_TRY_VOID(co_await free_isolate(sandbox));
   ATOLL_CO_TRY_VOID(services_.outputs.remove_sandbox_logs(id));
-  auto delete_row = [tenant = sandbox->tenant(), id](store::Catalog& catalog) {
+  auto delete_row = [tenant = sandbox->row().tenant, id](store::Catalog& catalog) {
     return catalog.sandboxes().remove(tenant, id);
   };
   // kNotFound: a second delete of the same sandbox came to its end first.
@@ -199,7 +268,7 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
   if (!isolate_exists) sandbox->set_isolate_removed();
   for (const store::ExecRow& exec : execs)
     ATOLL_CO_TRY_VOID(sandbox->execs().adopt(exec, limits.output_bytes));
-  all_.emplace(row.id, sandbox);
+  enter(sandbox);
   // `creating` was never acknowledged to anybody; `deleting` was, and must come to its end.
   if (row.state == "creating" || row.state == "deleting") {
     auto deleted = co_await delete_now(sandbox);
@@ -207,16 +276,18 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
   } else if (row.state == "failed") {
     co_await sandbox->execs().end_all(Verdict::kSandboxGone, row.failure);
   } else {
+    if (row.limits_unsettled && isolate_exists)
+      ATOLL_CO_TRY_VOID(co_await settle_limits(services_, sandbox));
     sandbox->set_running();
     sandbox->begin_talk();  // not awaited: one agent that does not answer must not delay the others
   }
   co_return Result<void>();
 }
 
-Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(
-    store::TenantId tenant, std::optional<store::SandboxCursor> after, size_t limit) {
-  auto read = [tenant, after, limit](store::Catalog& catalog) {
-    return catalog.sandboxes().list(tenant, after, limit);
+Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(store::TenantId tenant,
+                                                             store::SandboxQuery wanted) {
+  auto read = [tenant, wanted](store::Catalog& catalog) {
+    return catalog.sandboxes().list(tenant, wanted);
   };
   co_return co_await services_.ledger.run(read);
 }

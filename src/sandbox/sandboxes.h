@@ -1,22 +1,31 @@
 // Sandboxes: all that exist, by id. Creates, finds and deletes them, takes them up again after a
 // restart, ends those whose time is up, and frees what a failed one held.
 //
-// Every call names a tenant, and another tenant's sandbox does not exist for it. One thread.
+// Every call names a tenant, and another tenant's sandbox does not exist for it. A name belongs to
+// one sandbox of its tenant from the moment its create is accepted until its deletion is stored;
+// the unique index of the rows holds the same. One thread.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "sandbox/sandbox.h"
+#include "sandbox/sandbox_change.h"
 #include "store/templates.h"
 
 namespace atl::sandbox {
 
+// What a create of a name that a sandbox has already does.
+enum class OnNameConflict : unsigned char { kError, kUse };
+
 // A checked request; absent limits come from the template.
 struct CreateSandbox {
   std::string template_name;
+  std::optional<std::string> name;
+  OnNameConflict on_name_conflict = OnNameConflict::kError;
   std::optional<uint32_t> cpu_millis;
   std::optional<uint64_t> memory_bytes;
   std::optional<uint32_t> pids;
@@ -31,6 +40,7 @@ struct CreateSandbox {
   std::optional<uint64_t> idle_ttl_ms;
   std::string metadata = "{}";     // JSON object of strings
   std::string environment = "{}";  // JSON object of strings
+  std::optional<store::IdempotencyKey> idempotency_key;
 };
 
 // How long each part of a create took.
@@ -40,7 +50,8 @@ struct CreateTimings {
 
 struct Created {
   std::shared_ptr<Sandbox> sandbox;
-  CreateTimings timings;
+  CreateTimings timings = {};
+  enum class Origin : unsigned char { kMade, kFound } origin = Origin::kMade;
 };
 
 class Sandboxes {
@@ -49,11 +60,12 @@ class Sandboxes {
 
   Task<Result<Created>> create(store::TenantId tenant, CreateSandbox request);
   std::shared_ptr<Sandbox> find(store::TenantId tenant, SandboxId id) const;
+  std::shared_ptr<Sandbox> find_named(store::TenantId tenant, const std::string& name) const;
+  // One change of a sandbox at a time; others wait for it.
+  Task<Result<void>> change(std::shared_ptr<Sandbox> sandbox, ChangeSandbox request);
   Task<Result<void>> remove(store::TenantId tenant, SandboxId id);
-  // Oldest first, after the given one.
   Task<Result<std::vector<store::SandboxRow>>> list(store::TenantId tenant,
-                                                    std::optional<store::SandboxCursor> after,
-                                                    size_t limit);
+                                                    store::SandboxQuery wanted);
 
   // At start: rows and isolates are compared, what fits is taken up, the rest is cleaned away.
   // After an error it is called again and goes on where it was.
@@ -69,6 +81,13 @@ class Sandboxes {
   size_t size() const { return all_.size(); }
 
  private:
+  using Name = std::pair<store::TenantId, std::string>;
+
+  // What has the name that is asked for, once it is no longer being made; null: it is free.
+  Task<Result<std::shared_ptr<Sandbox>>> find_conflict(store::TenantId tenant,
+                                                       const CreateSandbox& request);
+  void enter(std::shared_ptr<Sandbox> sandbox);
+  void free_name(const Sandbox& sandbox);
   Task<Result<void>> start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings);
   Task<Result<void>> free_isolate(std::shared_ptr<Sandbox> sandbox);
   // Leaves what it could not finish to the sweep.
@@ -81,8 +100,11 @@ class Sandboxes {
   Admission& admission_;
   store::Templates& templates_;
   std::map<SandboxId, std::shared_ptr<Sandbox>> all_;
+  std::map<Name, SandboxId> names_;
   SteadyTime wake_ = SteadyTime::max();  // when wait_due() returns, if it waits
   Event due_;
+  std::set<SandboxId> changing_;
+  Event settled_;  // a create, a deletion's first part or a change came to its end
 };
 
 }  // namespace atl::sandbox

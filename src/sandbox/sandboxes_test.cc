@@ -27,7 +27,7 @@ TEST(Sandboxes, CreatedIsRunningAndListed) {
   TestBed bed;
   auto sandbox = bed.create();
   EXPECT_EQ(sandbox->state(), State::kRunning);
-  auto rows = bed.run(bed.sandboxes().list(kTenant, std::nullopt, 10));
+  auto rows = bed.run(bed.sandboxes().list(kTenant, {}));
   ASSERT_TRUE(rows.ok());
   ASSERT_EQ(rows->size(), 1u);
   EXPECT_EQ(rows->front().id, sandbox->id());
@@ -94,7 +94,7 @@ TEST(Sandboxes, FailedLaunchLeavesNoRowAndNoReservation) {
   auto created = bed.run(bed.sandboxes().create(kTenant, bed.create_request()));
   ASSERT_FALSE(created.ok());
   EXPECT_EQ(bed.admission().sandboxes(), 0u);
-  EXPECT_TRUE(bed.run(bed.sandboxes().list(kTenant, std::nullopt, 10))->empty());
+  EXPECT_TRUE(bed.run(bed.sandboxes().list(kTenant, {}))->empty());
 }
 
 TEST(Sandboxes, BudgetIsKeptAndGivenBack) {
@@ -114,7 +114,7 @@ TEST(Sandboxes, AnotherTenantSeesNothing) {
   store::TenantId other = *store::TenantId::from_number(2);
   EXPECT_EQ(bed.sandboxes().find(other, sandbox->id()), nullptr);
   EXPECT_EQ(bed.run(bed.sandboxes().remove(other, sandbox->id())).error().code(), Code::kNotFound);
-  EXPECT_TRUE(bed.run(bed.sandboxes().list(other, std::nullopt, 10))->empty());
+  EXPECT_TRUE(bed.run(bed.sandboxes().list(other, {}))->empty());
 }
 
 TEST(Sandboxes, ExecEndsWithItsVerdict) {
@@ -132,11 +132,11 @@ TEST(Sandboxes, SignalledExecIsKilled) {
   auto sandbox = bed.create();
   auto exec = bed.start_exec(*sandbox, {"hang"});
   bed.settle();
-  ASSERT_TRUE(sandbox->signal_exec(exec->id(), SIGKILL).ok());
+  ASSERT_TRUE(sandbox->execs().control().signal(*exec, SIGKILL).ok());
   bed.settle();
   EXPECT_TRUE(exec->ended());
   EXPECT_EQ(exec->row().verdict, "killed");
-  EXPECT_EQ(sandbox->signal_exec(exec->id(), SIGKILL).error().reason(), "exec_not_running");
+  EXPECT_EQ(sandbox->execs().control().signal(*exec, SIGKILL).error().reason(), "exec_not_running");
 }
 
 TEST(Sandboxes, BrokenStreamIsTakenUpAndLosesNothing) {
@@ -166,7 +166,7 @@ TEST(Sandboxes, RestartTakesUpRunningExecs) {
   EXPECT_EQ(bed.admission().sandboxes(), 1u);
   auto exec = sandbox->execs().find_live(hanging);
   ASSERT_NE(exec, nullptr);
-  ASSERT_TRUE(sandbox->signal_exec(hanging, SIGTERM).ok());
+  ASSERT_TRUE(sandbox->execs().control().signal(*exec, SIGTERM).ok());
   bed.settle();
   EXPECT_EQ(exec->row().verdict, "killed");
 }

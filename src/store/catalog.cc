@@ -100,6 +100,55 @@ ALTER TABLE execs ADD COLUMN written_bytes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE execs ADD COLUMN peak_memory_scope TEXT NOT NULL DEFAULT 'exec'
   CHECK (peak_memory_scope IN ('exec', 'sandbox'));
 )sql",
+    // A name is free again as soon as its sandbox is being deleted. No row had one before.
+    R"sql(
+UPDATE sandboxes SET name = NULL;
+CREATE UNIQUE INDEX sandboxes_by_name ON sandboxes (tenant_id, name)
+  WHERE name IS NOT NULL AND state <> 'deleting';
+)sql",
+    // The totals are kept by triggers: counting a tenant's rows at each request would cost more
+    // than the request.
+    R"sql(
+CREATE TABLE idempotency_keys (
+  tenant_id INTEGER NOT NULL REFERENCES tenants (tenant_id) ON DELETE CASCADE,
+  idempotency_key TEXT NOT NULL CHECK (length(idempotency_key) BETWEEN 1 AND 255),
+  request BLOB NOT NULL CHECK (length(request) = 32),
+  created_at_ms INTEGER NOT NULL,
+  sandbox_id TEXT CHECK (length(sandbox_id) = 20),
+  exec INTEGER CHECK (exec BETWEEN 1 AND 1000000000),
+  status INTEGER CHECK (status BETWEEN 100 AND 599),
+  location TEXT NOT NULL DEFAULT '',
+  body TEXT,
+  PRIMARY KEY (tenant_id, idempotency_key),
+  CHECK ((status IS NULL) = (body IS NULL)),
+  CHECK (exec IS NULL OR sandbox_id IS NOT NULL)
+) STRICT;
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at_ms);
+
+CREATE TABLE idempotency_totals (
+  tenant_id INTEGER PRIMARY KEY REFERENCES tenants (tenant_id) ON DELETE CASCADE,
+  keys INTEGER NOT NULL CHECK (keys >= 0),
+  bytes INTEGER NOT NULL CHECK (bytes >= 0)
+) STRICT;
+CREATE TRIGGER idempotency_key_taken AFTER INSERT ON idempotency_keys BEGIN
+  INSERT INTO idempotency_totals VALUES (new.tenant_id, 1, 0)
+    ON CONFLICT (tenant_id) DO UPDATE SET keys = keys + 1;
+END;
+CREATE TRIGGER idempotency_key_answered AFTER UPDATE OF body ON idempotency_keys BEGIN
+  UPDATE idempotency_totals SET bytes = bytes + ifnull(length(CAST(new.body AS BLOB)), 0)
+      - ifnull(length(CAST(old.body AS BLOB)), 0) WHERE tenant_id = new.tenant_id;
+END;
+CREATE TRIGGER idempotency_key_forgotten AFTER DELETE ON idempotency_keys BEGIN
+  UPDATE idempotency_totals SET keys = keys - 1,
+      bytes = bytes - ifnull(length(CAST(old.body AS BLOB)), 0) WHERE tenant_id = old.tenant_id;
+END;
+)sql",
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN ttl_from_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE sandboxes SET ttl_from_ms = created_at_ms;
+ALTER TABLE sandboxes ADD COLUMN limits_unsettled INTEGER NOT NULL DEFAULT 0
+  CHECK (limits_unsettled IN (0, 1));
+)sql",
 };
 
 }  // namespace

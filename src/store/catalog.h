@@ -1,9 +1,11 @@
-// The metadata of one host: tenants, keys, sandboxes and execs, in one SQLite file.
+// The metadata of one host: tenants, keys, sandboxes, execs and idempotency keys, in one SQLite
+// file.
 //
 // Two classes of durability share the file through two connections. What dies with the machine
 // anyway (sandboxes, execs) is written without an fsync; what an operator was told is kept
-// (tenants, keys) is synced before the call returns. Every table has a tenant_id and every query
-// takes a TenantId; the few that do not say so by name (all, all_running, find_by_hash).
+// (tenants, keys, idempotency keys) is synced before the call returns. Every table has a tenant_id
+// and every query takes a TenantId; the few that do not say so by name (all, all_running,
+// find_by_hash).
 //
 // Every call is one transaction of its own. A Catalog belongs to one thread at a time.
 #pragma once
@@ -15,6 +17,7 @@
 #include "base/result.h"
 #include "store/database.h"
 #include "store/exec_rows.h"
+#include "store/idempotency_rows.h"
 #include "store/key_rows.h"
 #include "store/sandbox_rows.h"
 #include "store/tenant_rows.h"
@@ -30,6 +33,7 @@ class Catalog {
   KeyRows& keys() { return keys_; }
   SandboxRows& sandboxes() { return sandboxes_; }
   ExecRows& execs() { return execs_; }
+  IdempotencyRows& idempotency() { return idempotency_; }
 
  private:
   Catalog(Database process, Database machine)
@@ -41,6 +45,7 @@ class Catalog {
   KeyRows keys_{machine_};
   SandboxRows sandboxes_{process_};
   ExecRows execs_{process_};
+  IdempotencyRows idempotency_{machine_};
 };
 
 // The schema, for tests that start from each older version.

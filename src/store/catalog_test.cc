@@ -160,7 +160,7 @@ TEST_F(CatalogTest, AnotherTenantSeesAndChangesNothing) {
   ExecId exec = catalog_->execs().insert(kLocalTenant, row.id, "{}", 1).value();
 
   EXPECT_FALSE(catalog_->sandboxes().find(other, row.id)->has_value());
-  EXPECT_TRUE(catalog_->sandboxes().list(other, std::nullopt, 10)->empty());
+  EXPECT_TRUE(catalog_->sandboxes().list(other, {})->empty());
   EXPECT_EQ(catalog_->sandboxes().count(other).value(), 0u);
   EXPECT_EQ(catalog_->sandboxes().set_state(other, row.id, "failed", "").error().code(),
             Code::kNotFound);
@@ -188,7 +188,7 @@ TEST_F(CatalogTest, ListIsPagedByAgeAndThenId) {
   std::vector<SandboxId> seen;
   std::optional<SandboxCursor> cursor;
   while (true) {
-    auto page = catalog_->sandboxes().list(kLocalTenant, cursor, 2);
+    auto page = catalog_->sandboxes().list(kLocalTenant, {.after = cursor, .limit = 2});
     ASSERT_TRUE(page.ok());
     if (page->empty()) break;
     for (const SandboxRow& row : *page) seen.push_back(row.id);
@@ -206,7 +206,7 @@ TEST_F(CatalogTest, CursorHoldsWhenItsSandboxIsDeleted) {
   SandboxRow third = insert(kLocalTenant, 30);
   SandboxCursor cursor = SandboxCursor::of(second);
   ASSERT_TRUE(catalog_->sandboxes().remove(kLocalTenant, second.id).ok());
-  auto page = catalog_->sandboxes().list(kLocalTenant, cursor, 10);
+  auto page = catalog_->sandboxes().list(kLocalTenant, {.after = cursor});
   ASSERT_EQ(page->size(), 1u);
   EXPECT_EQ(page->front().id, third.id);
 }

@@ -85,21 +85,46 @@ Result<ExecId> take_number(Database& database, TenantId tenant, const SandboxId&
   return *id;
 }
 
+Result<void> insert_row(Database& database, const ExecRow& row) {
+  auto inserted = database.run(
+      "INSERT INTO execs (sandbox_id, tenant_id, exec, request, created_at_ms) "
+      "VALUES (?, ?, ?, ?, ?)",
+      row.sandbox.view(), row.tenant.number(), row.id.number(), row.request, row.created_at_ms);
+  if (inserted) return {};
+  return std::move(inserted).error().with_context("insert exec " + row.id.string() + " of " +
+                                                  row.sandbox.string());
+}
+
 }  // namespace
 
 Result<ExecId> ExecRows::insert(TenantId tenant, const SandboxId& sandbox, std::string_view request,
                                 int64_t created_at_ms) {
   ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
   ATOLL_TRY(ExecId id, take_number(database_, tenant, sandbox));
-  auto inserted = database_.run(
-      "INSERT INTO execs (sandbox_id, tenant_id, exec, request, created_at_ms) "
-      "VALUES (?, ?, ?, ?, ?)",
-      sandbox.view(), tenant.number(), id.number(), request, created_at_ms);
-  if (!inserted)
-    return std::move(inserted).error().with_context("insert exec " + id.string() + " of " +
-                                                    sandbox.string());
+  ExecRow row{.sandbox = sandbox, .tenant = tenant, .id = id};
+  row.request = request;
+  row.created_at_ms = created_at_ms;
+  ATOLL_TRY_VOID(insert_row(database_, row));
   ATOLL_TRY_VOID(transaction.commit());
   return id;
+}
+
+Result<void> ExecRows::insert(const ExecRow& row) {
+  ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
+  ATOLL_TRY_VOID(insert_within(transaction, row));
+  return transaction.commit();
+}
+
+Result<void> ExecRows::insert_within(const Transaction&, const ExecRow& row) {
+  ATOLL_TRY(
+      int64_t changed,
+      database_.run("UPDATE sandboxes SET next_exec = ? + 1 "
+                    "WHERE tenant_id = ? AND sandbox_id = ? AND next_exec <= ?",
+                    row.id.number(), row.tenant.number(), row.sandbox.view(), row.id.number()));
+  if (changed == 0)
+    return Error(Code::kNotFound, "sandbox " + row.sandbox.string() +
+                                      ": not there, or it has had " + row.id.string() + " before");
+  return insert_row(database_, row);
 }
 
 Result<void> ExecRows::explain_unchanged(TenantId tenant, const SandboxId& sandbox, ExecId id) {
@@ -124,12 +149,13 @@ Result<void> ExecRows::finish(const ExecRow& row) {
       "UPDATE execs SET state = 'ended', verdict = ?, exit_code = ?, signal = ?, stdout_bytes = ?, "
       "stderr_bytes = ?, stdout_cut = ?, stderr_cut = ?, start_us = ?, wall_us = ?, drain_us = ?, "
       "user_us = ?, system_us = ?, peak_memory_bytes = ?, read_bytes = ?, written_bytes = ?, "
-      "peak_memory_scope = ?, limits_hit = ?, failure = ? "
+      "peak_memory_scope = ?, limits_hit = ?, failure = ?, pid = coalesce(nullif(?, 0), pid) "
       "WHERE tenant_id = ? AND sandbox_id = ? AND exec = ? AND state = 'running'",
       row.verdict, row.exit_code, row.signal, row.stdout_bytes, row.stderr_bytes, row.stdout_cut,
       row.stderr_cut, row.start_us, row.wall_us, row.drain_us, row.user_us, row.system_us,
       row.peak_memory_bytes, row.read_bytes, row.written_bytes, row.peak_memory_scope,
-      row.limits_hit, row.failure, row.tenant.number(), row.sandbox.view(), row.id.number());
+      row.limits_hit, row.failure, row.pid, row.tenant.number(), row.sandbox.view(),
+      row.id.number());
   if (!changed)
     return std::move(changed).error().with_context("finish exec " + row.id.string() + " of " +
                                                    row.sandbox.string());

@@ -45,10 +45,14 @@ class ExecRows {
   // twice.
   Result<ExecId> insert(TenantId tenant, const SandboxId& sandbox, std::string_view request,
                         int64_t created_at_ms);
+  // The same with a number that the caller has chosen: the sandbox's next or a higher one.
+  Result<void> insert(const ExecRow& row);
+  // The same, as part of a transaction of the caller's.
+  Result<void> insert_within(const Transaction& transaction, const ExecRow& row);
   // kNotFound: no such exec. kConflict: it has ended.
   Result<void> set_started(TenantId tenant, const SandboxId& sandbox, ExecId id, uint32_t pid);
-  // Writes the ending of `row`, whatever its state says. kConflict: it had ended before, and the
-  // first verdict stays; an agent repeats exits until they are acknowledged.
+  // Writes the ending of `row`, and its pid if known. kConflict: it had ended before, and the first
+  // verdict stays; an agent repeats exits until they are acknowledged.
   Result<void> finish(const ExecRow& row);
   Result<std::optional<ExecRow>> find(TenantId tenant, const SandboxId& sandbox, ExecId id);
   // In the order of their numbers; at most `limit` and at most kMaxPageRows.

@@ -16,7 +16,6 @@ namespace {
 constexpr std::string_view kKeyPrefix = "atoll_";
 constexpr size_t kKeyRandomCharacters = 40;
 constexpr std::string_view kBase32 = "abcdefghijklmnopqrstuvwxyz234567";
-constexpr std::string_view kLocalKeyName = "local";
 constexpr unsigned kPrivateMode = 0600;
 
 int64_t now_ms() {
@@ -61,7 +60,7 @@ Result<std::optional<std::string>> read_key(const std::string& path) {
 }
 
 Result<void> insert_local_key(Catalog& catalog, const std::string& path, const std::string& key) {
-  KeyRow row{.id = "k" + random_text(15),
+  KeyRow row{.id = draw_key_id(),
              .tenant = kLocalTenant,
              .name = std::string(kLocalKeyName),
              .hash = sha256(key).bytes(),
@@ -76,6 +75,8 @@ Result<void> insert_local_key(Catalog& catalog, const std::string& path, const s
 }  // namespace
 
 std::string draw_key() { return std::string(kKeyPrefix) + random_text(kKeyRandomCharacters); }
+
+std::string draw_key_id() { return "k" + random_text(15); }
 
 bool is_key(std::string_view text) {
   return text.size() == kKeyPrefix.size() + kKeyRandomCharacters && text.starts_with(kKeyPrefix) &&

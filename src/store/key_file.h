@@ -10,9 +10,14 @@
 
 namespace atl::store {
 
+// The name of the key in the file. No other key may have it: it is what makes its holder the
+// operator.
+inline constexpr std::string_view kLocalKeyName = "local";
+
 // `atoll_` and 40 characters of base 32: 200 random bits.
 std::string draw_key();
 bool is_key(std::string_view text);
+std::string draw_key_id();
 
 // Gives the key in the file; draws one if there is no file. The file is durable before the row is
 // written, and a key whose row is missing is inserted, so a crash between the two heals at the next

@@ -22,6 +22,16 @@ Result<KeyRow> read_row(Query& query) {
                 .revoked_at_ms = revoked_at_ms};
 }
 
+Result<std::vector<KeyRow>> read_rows(Query& query) {
+  std::vector<KeyRow> rows;
+  while (true) {
+    ATOLL_TRY(bool found, query.next());
+    if (!found) return rows;
+    ATOLL_TRY(KeyRow row, read_row(query));
+    rows.push_back(std::move(row));
+  }
+}
+
 }  // namespace
 
 Result<void> KeyRows::insert(const KeyRow& row) {
@@ -56,13 +66,14 @@ Result<std::vector<KeyRow>> KeyRows::list(TenantId tenant) {
   ATOLL_TRY(Query query, database_.query("SELECT " KEY_COLUMNS " FROM keys WHERE tenant_id = ? "
                                          "ORDER BY created_at_ms, key_id",
                                          tenant.number()));
-  std::vector<KeyRow> rows;
-  while (true) {
-    ATOLL_TRY(bool found, query.next());
-    if (!found) return rows;
-    ATOLL_TRY(KeyRow row, read_row(query));
-    rows.push_back(std::move(row));
-  }
+  return read_rows(query);
+}
+
+Result<std::vector<KeyRow>> KeyRows::all_in_force() {
+  ATOLL_TRY(Query query, database_.query("SELECT " KEY_COLUMNS " FROM keys "
+                                         "WHERE revoked_at_ms IS NULL "
+                                         "ORDER BY created_at_ms, key_id"));
+  return read_rows(query);
 }
 
 Result<void> KeyRows::revoke(TenantId tenant, std::string_view id, int64_t revoked_at_ms) {

@@ -39,6 +39,8 @@ class KeyRows {
   Result<std::optional<KeyRow>> find_by_hash(const KeyHash& hash);
   // Also revoked ones.
   Result<std::vector<KeyRow>> list(TenantId tenant);
+  // For the operator, who may see every tenant. Never a revoked key.
+  Result<std::vector<KeyRow>> all_in_force();
   // kNotFound: no such key in force.
   Result<void> revoke(TenantId tenant, std::string_view id, int64_t revoked_at_ms);
 

@@ -98,6 +98,8 @@ TEST(Migrations, RowsOfTheFirstCatalogGetTheDefaultsOfLaterColumns) {
   EXPECT_EQ(sandboxes->front().on_oom, "exec");
   EXPECT_EQ(sandboxes->front().ttl_ms, 300'000u);
   EXPECT_EQ(sandboxes->front().idle_ttl_ms, 0u);
+  EXPECT_EQ(sandboxes->front().ttl_from_ms, 5) << "it counts from its creation";
+  EXPECT_FALSE(sandboxes->front().limits_unsettled);
   auto execs = (*catalog)->execs().all_running(id);
   ASSERT_TRUE(execs.ok()) << execs.error().message();
   ASSERT_EQ(execs->size(), 1u);

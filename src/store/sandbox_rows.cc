@@ -11,7 +11,7 @@ namespace {
   "sandbox_id, tenant_id, image, name, state, template_name, cpu_millis, memory_bytes, pids, " \
   "disk_bytes, output_bytes, open_files, disk_bytes_per_second, on_oom, cpu_time_ms, "         \
   "required_extras, ttl_ms, idle_ttl_ms, nonce, metadata, environment, created_at_ms, "        \
-  "failure, generation, next_exec"
+  "failure, generation, next_exec, ttl_from_ms, limits_unsettled"
 
 Result<SandboxRow> read_row(Query& query) {
   std::string id_text = query.text();
@@ -43,6 +43,8 @@ Result<SandboxRow> read_row(Query& query) {
   row.failure = query.text();
   row.generation = query.uint32();
   row.next_exec = query.uint32();
+  row.ttl_from_ms = query.int64();
+  row.limits_unsettled = query.uint32() != 0;
   ATOLL_TRY_VOID(query.row_done());
   return row;
 }
@@ -82,15 +84,19 @@ Result<void> SandboxRows::insert(const SandboxRow& row) {
   auto inserted = database_.run(
       "INSERT INTO sandboxes (" SANDBOX_COLUMNS
       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?)",
+      "?, ?, ?)",
       row.id.view(), row.tenant.number(), Blob(row.image.bytes()), row.name, row.state,
       row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes,
       row.output_bytes, row.open_files, row.disk_bytes_per_second, row.on_oom, row.cpu_time_ms,
       row.required_extras, row.ttl_ms, row.idle_ttl_ms, Blob(row.nonce), row.metadata,
-      row.environment, row.created_at_ms, row.failure, row.generation, row.next_exec);
-  if (!inserted)
-    return std::move(inserted).error().with_context("insert sandbox " + row.id.string());
-  return {};
+      row.environment, row.created_at_ms, row.failure, row.generation, row.next_exec,
+      row.ttl_from_ms, uint32_t{row.limits_unsettled});
+  if (inserted) return {};
+  Error error = std::move(inserted).error();
+  if (row.name && error.code() == Code::kConflict)
+    return Error(Code::kConflict, "there is a sandbox of the name " + *row.name)
+        .with_reason("name_taken");
+  return std::move(error).with_context("insert sandbox " + row.id.string());
 }
 
 Result<void> SandboxRows::set_state(TenantId tenant, const SandboxId& id, std::string_view state,
@@ -99,6 +105,21 @@ Result<void> SandboxRows::set_state(TenantId tenant, const SandboxId& id, std::s
                                            "WHERE tenant_id = ? AND sandbox_id = ?",
                                            state, failure, tenant.number(), id.view()));
   if (changed == 0) return no_such_sandbox(id);
+  return {};
+}
+
+Result<void> SandboxRows::change(const SandboxRow& row) {
+  ATOLL_TRY(
+      int64_t changed,
+      database_.run("UPDATE sandboxes SET cpu_millis = ?, memory_bytes = ?, pids = ?, "
+                    "disk_bytes = ?, output_bytes = ?, open_files = ?, disk_bytes_per_second = ?, "
+                    "cpu_time_ms = ?, ttl_ms = ?, ttl_from_ms = ?, idle_ttl_ms = ?, metadata = ?, "
+                    "limits_unsettled = ? WHERE tenant_id = ? AND sandbox_id = ?",
+                    row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes, row.output_bytes,
+                    row.open_files, row.disk_bytes_per_second, row.cpu_time_ms, row.ttl_ms,
+                    row.ttl_from_ms, row.idle_ttl_ms, row.metadata, uint32_t{row.limits_unsettled},
+                    row.tenant.number(), row.id.view()));
+  if (changed == 0) return no_such_sandbox(row.id);
   return {};
 }
 
@@ -120,18 +141,21 @@ Result<std::optional<SandboxRow>> SandboxRows::find(TenantId tenant, const Sandb
   return std::optional(std::move(row));
 }
 
-Result<std::vector<SandboxRow>> SandboxRows::list(TenantId tenant,
-                                                  const std::optional<SandboxCursor>& after,
-                                                  size_t limit) {
+Result<std::vector<SandboxRow>> SandboxRows::list(TenantId tenant, const SandboxQuery& wanted) {
+  const std::optional<SandboxCursor>& after = wanted.after;
   // Without a cursor: before any row that can be.
   int64_t created_at_ms = after ? after->created_at_ms : std::numeric_limits<int64_t>::min();
   std::string_view id = after ? after->id.view() : std::string_view();
-  ATOLL_TRY(Query query, database_.query("SELECT " SANDBOX_COLUMNS " FROM sandboxes "
-                                         "WHERE tenant_id = ? "
-                                         "AND (created_at_ms, sandbox_id) > (?, ?) "
-                                         "ORDER BY created_at_ms, sandbox_id LIMIT ?",
-                                         tenant.number(), created_at_ms, id,
-                                         uint64_t{std::min(limit, kMaxPageRows)}));
+  ATOLL_TRY(Query query,
+            database_.query("SELECT " SANDBOX_COLUMNS " FROM sandboxes "
+                            "WHERE tenant_id = ? AND (created_at_ms, sandbox_id) > (?, ?) "
+                            "AND state = coalesce(?, state) "
+                            "AND NOT EXISTS (SELECT 1 FROM json_each(?) AS pair WHERE NOT EXISTS "
+                            "(SELECT 1 FROM json_each(sandboxes.metadata) AS held "
+                            "WHERE held.key = pair.value ->> 0 AND held.value = pair.value ->> 1)) "
+                            "ORDER BY created_at_ms, sandbox_id LIMIT ?",
+                            tenant.number(), created_at_ms, id, wanted.state, wanted.metadata,
+                            uint64_t{std::min(wanted.limit, kMaxPageRows)}));
   return read_rows(std::move(query));
 }
 

@@ -20,7 +20,7 @@ inline constexpr size_t kMaxPageRows = 1000;
 struct SandboxRow {
   SandboxId id;
   TenantId tenant;
-  std::optional<std::string> name = {};  // a label; several sandboxes may have the same
+  std::optional<std::string> name = {};  // of one sandbox of its tenant that is not "deleting"
   std::string state = "creating";        // "creating" | "running" | "deleting" | "failed"
   std::string template_name = {};
   Digest image;
@@ -35,6 +35,7 @@ struct SandboxRow {
   uint32_t cpu_time_ms = 0;            // of each exec that does not say; 0: not limited
   uint32_t required_extras = 0;        // bits of isolate::Extra, which are never renumbered
   uint64_t ttl_ms = 0;                 // 0: none
+  int64_t ttl_from_ms = 0;             // when it began to count
   uint64_t idle_ttl_ms = 0;            // 0: none
   std::array<unsigned char, 16> nonce{};
   std::string metadata = "{}";     // JSON object
@@ -43,6 +44,9 @@ struct SandboxRow {
   std::string failure = {};
   uint32_t generation = 1;
   uint32_t next_exec = 1;
+  // A change of the limits was begun: those here are not less than what is in force, and whoever
+  // takes the sandbox up brings both together.
+  bool limits_unsettled = false;
 };
 
 // A place in a tenant's list. It carries the whole sort key, so paging goes on at the right place
@@ -56,20 +60,29 @@ struct SandboxCursor {
   std::string string() const;
 };
 
+// Part of a tenant's list, the oldest first.
+struct SandboxQuery {
+  std::optional<std::string> state = {};
+  std::string metadata = "[]";  // JSON: [key, value] pairs that must all be in a sandbox's
+  std::optional<SandboxCursor> after = {};
+  size_t limit = kMaxPageRows;  // at most kMaxPageRows
+};
+
 class SandboxRows {
  public:
   explicit SandboxRows(Database& database) : database_(database) {}
 
+  // kConflict with reason name_taken: the tenant has another sandbox of that name.
   Result<void> insert(const SandboxRow& row);
   // kNotFound also for another tenant's id, here and below.
   Result<void> set_state(TenantId tenant, const SandboxId& id, std::string_view state,
                          std::string_view failure);
+  // Limits, ttls and metadata, as in `row`.
+  Result<void> change(const SandboxRow& row);
   // Its execs go with it.
   Result<void> remove(TenantId tenant, const SandboxId& id);
   Result<std::optional<SandboxRow>> find(TenantId tenant, const SandboxId& id);
-  // The oldest first; at most `limit` and at most kMaxPageRows.
-  Result<std::vector<SandboxRow>> list(TenantId tenant, const std::optional<SandboxCursor>& after,
-                                       size_t limit);
+  Result<std::vector<SandboxRow>> list(TenantId tenant, const SandboxQuery& wanted);
   Result<uint64_t> count(TenantId tenant);
 
   // At start-up, of all tenants.

@@ -7,6 +7,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "base/file.h"
 
@@ -61,6 +62,16 @@ Result<Digest> sha256_of_file(const std::string& path) {
   auto digest = sha256_of_fd(fd.get());
   if (!digest) return std::move(digest).error().with_context("hash " + path);
   return digest;
+}
+
+Digest hmac_sha256(std::string_view key, std::string_view text) {
+  std::array<unsigned char, Digest::kBytes> bytes;
+  unsigned length = 0;
+  const auto* given = reinterpret_cast<const unsigned char*>(text.data());
+  const unsigned char* made = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), given,
+                                   text.size(), bytes.data(), &length);
+  ATOLL_CHECK(made != nullptr && length == bytes.size());
+  return Digest::from_bytes(bytes);
 }
 
 bool constant_time_equal(std::span<const unsigned char> a, std::span<const unsigned char> b) {

@@ -33,6 +33,9 @@ Digest sha256(std::string_view bytes);
 Result<Digest> sha256_of_fd(int fd);
 Result<Digest> sha256_of_file(const std::string& path);
 
+// The code that proves that `text` comes from who has the key.
+Digest hmac_sha256(std::string_view key, std::string_view text);
+
 // Takes as long for equal as for unequal bytes of the same length.
 bool constant_time_equal(std::span<const unsigned char> a, std::span<const unsigned char> b);
 

@@ -45,5 +45,11 @@ TEST(Sha256, EqualOnlyWhenLengthAndBytesAre) {
   EXPECT_FALSE(constant_time_equal(a.bytes(), std::span(a.bytes()).first(31)));
 }
 
+// RFC 4231, 4.3.
+TEST(HmacSha256, IsTheOneOfTheStandard) {
+  EXPECT_EQ(hmac_sha256("Jefe", "what do ya want for nothing?").string(),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
 }  // namespace
 }  // namespace atl::store

@@ -38,6 +38,16 @@ Result<std::optional<TenantRow>> TenantRows::find(TenantId id) {
   return std::optional(std::move(row));
 }
 
+Result<std::optional<TenantRow>> TenantRows::find_by_name(std::string_view name) {
+  ATOLL_TRY(Query query, database_.query("SELECT tenant_id, name, created_at_ms FROM tenants "
+                                         "WHERE name = ?",
+                                         name));
+  ATOLL_TRY(bool found, query.next());
+  if (!found) return std::optional<TenantRow>();
+  ATOLL_TRY(TenantRow row, read_row(query));
+  return std::optional(std::move(row));
+}
+
 Result<std::vector<TenantRow>> TenantRows::all() {
   ATOLL_TRY(Query query, database_.query("SELECT tenant_id, name, created_at_ms FROM tenants "
                                          "ORDER BY tenant_id"));

@@ -26,6 +26,7 @@ class TenantRows {
   // kConflict: the name is taken.
   Result<TenantId> insert(std::string_view name, int64_t created_at_ms);
   Result<std::optional<TenantRow>> find(TenantId id);
+  Result<std::optional<TenantRow>> find_by_name(std::string_view name);
   // For the operator, who may see every tenant.
   Result<std::vector<TenantRow>> all();
 

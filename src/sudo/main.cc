@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -15,6 +14,8 @@
 #include "agent/sudo_protocol.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "linux/sealed_memory.h"
+#include "linux/unix_socket.h"
 #include "sudo/command_line.h"
 
 namespace atl::sudo {
@@ -48,15 +49,6 @@ Result<Fd> connect_to_agent() {
   return connection;
 }
 
-Result<Fd> seal(std::string_view bytes) {
-  Fd file(memfd_create("sudo", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file) return Error::system("create memfd");
-  ATOLL_TRY_VOID(write_all(file.get(), bytes));
-  if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK) != 0)
-    return Error::system("seal memfd");
-  return file;
-}
-
 // A stream that was closed is nothing for the command too.
 Result<void> open_standard_streams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
@@ -67,26 +59,12 @@ Result<void> open_standard_streams() {
 
 Result<void> ask(int connection, const agent::Start& start) {
   constexpr uint32_t kNoExec = 0;
-  ATOLL_TRY(Fd file, seal(agent::encode(kNoExec, start).substr(agent::kHeaderBytes)));
+  std::string payload = agent::encode(kNoExec, start).substr(agent::kHeaderBytes);
+  ATOLL_TRY(Fd file, linux::make_sealed_memory("sudo", payload));
   int fds[agent::kSudoFds] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, file.get()};
   agent::SudoRequest request = {agent::kSudoMagic};
-  iovec part = {&request, sizeof request};
-  union {
-    cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof fds)];
-  } control = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof fds);
-  memcpy(CMSG_DATA(rights), fds, sizeof fds);
-  if (sendmsg(connection, &message, MSG_NOSIGNAL) < 0) return Error::system("ask the agent");
-  return {};
+  std::span<const char> bytes(reinterpret_cast<const char*>(&request), sizeof request);
+  return linux::send_message(connection, bytes, fds);
 }
 
 void forward_signal(int signals, int connection) {
@@ -130,9 +108,15 @@ int explain(const agent::SudoEnd& end, const agent::Start& start) {
     fprintf(stderr, "sudo: %s: command not found\n", start.arguments[0].c_str());
     return kNotFound;
   }
+  if (end.ending == agent::SudoEnding::kNotExecuted && operation == agent::kFindUser) {
+    fprintf(stderr, "sudo: unknown user %s\n", start.user.c_str());
+    return kFailed;
+  }
   std::string subject(operation);
   if (end.ending == agent::SudoEnding::kNotExecuted)
-    subject = command ? start.arguments[0] : start.directory;
+    subject = command                   ? start.arguments[0]
+              : start.directory.empty() ? "home of " + start.user
+                                        : start.directory;
   fprintf(stderr, "sudo: %s: %s\n", subject.c_str(), strerror(end.system_errno));
   return command ? kNotExecutable : kFailed;
 }

@@ -16,7 +16,4 @@ Result<std::string> read_program(const std::string& path);
 
 Result<Fd> load_agent_binary(const std::string& path);
 
-// A sealed memfd with these bytes, at offset 0.
-Result<Fd> make_sealed_memfd(const char* name, std::string_view bytes);
-
 }  // namespace atl::warden

@@ -1,99 +1,74 @@
 #include "warden/enforced_limits.h"
 
 #include <fcntl.h>
-#include <unistd.h>
-
-#include <charconv>
 
 #include "base/file.h"
+#include "base/log.h"
+#include "linux/group_limits.h"
 #include "linux/subvolume.h"
+#include "warden/inventory.h"
+#include "warden/isolate_groups.h"
 
 namespace atl::warden {
 namespace {
 
 using linux::Controller;
 
-constexpr const char* kMemory = "limits.memory_bytes";
-constexpr const char* kCpu = "limits.cpu_millis";
-constexpr const char* kPids = "limits.pids";
-constexpr const char* kDisk = "limits.disk_bytes";
-
-// One of the numbers on the first line of a control file.
-Result<uint64_t> read_number(const std::string& path, int column = 0) {
-  ATOLL_TRY(std::string text, read_file(path));
-  const char* begin = text.data();
-  const char* end = text.data() + text.size();
-  uint64_t value = 0;
-  for (int i = 0; i <= column; ++i) {
-    while (begin < end && *begin == ' ') ++begin;
-    auto [next, error] = std::from_chars(begin, end, value);
-    if (error != std::errc()) return Error::from_errno("no limit in " + path, ENODATA);
-    begin = next;
-  }
-  return value;
-}
-
-Result<uint64_t> read_v2(const std::string& run, Controller controller) {
-  switch (controller) {
-    case Controller::kMemory:
-      return read_number(run + "/memory.max");
-    case Controller::kPids:
-      return read_number(run + "/pids.max");
-    case Controller::kCpu: {
-      ATOLL_TRY(uint64_t quota, read_number(run + "/cpu.max"));
-      ATOLL_TRY(uint64_t period, read_number(run + "/cpu.max", 1));
-      return quota * 1000 / period;
-    }
-  }
-  return Error::from_errno("unknown controller", EINVAL);
-}
-
-Result<uint64_t> read_v1(const std::string& group, Controller controller) {
-  switch (controller) {
-    case Controller::kMemory:
-      return read_number(group + "/memory.limit_in_bytes");
-    case Controller::kPids:
-      return read_number(group + "/pids.max");
-    case Controller::kCpu: {
-      ATOLL_TRY(uint64_t quota, read_number(group + "/cpu.cfs_quota_us"));
-      ATOLL_TRY(uint64_t period, read_number(group + "/cpu.cfs_period_us"));
-      return quota * 1000 / period;
-    }
-  }
-  return Error::from_errno("unknown controller", EINVAL);
-}
-
 Result<uint64_t> read_controller(const Host& host, const SandboxId& id, Controller controller) {
-  auto index = static_cast<size_t>(controller);
-  if (host.cgroups.in_v2[index])
-    return read_v2(host.group_path(host.cgroups.v2, id) + "/run", controller);
-  return read_v1(host.group_path(host.cgroups.v1[index], id), controller);
+  ATOLL_TRY(LimitedGroup limited, open_limited_group(host, id, controller));
+  return linux::read_group_limit(limited.group.get(), limited.version, controller);
 }
 
-uint64_t whole_pages(uint64_t bytes) {
-  auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes - bytes % page;
+Result<Fd> open_layer(const Host& host, const SandboxId& id) {
+  return open_at(host.pool.get(), id.string(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+// Memory comes last, in set_group_limits(): only that can be refused for what is in use.
+Result<void> set_limits(const Host& host, const SandboxId& id, const Request& limits) {
+  ATOLL_TRY(Fd layer, open_layer(host, id));
+  ATOLL_TRY_VOID(linux::set_subvolume_limit(layer.get(), limits.disk_bytes));
+  ATOLL_TRY_VOID(set_group_limits(host, id, limits));
+  ATOLL_TRY(Request kept, read_enforced_limits(host, id));
+  bool same = kept.memory_bytes == linux::whole_pages(limits.memory_bytes) &&
+              kept.cpu_millis == limits.cpu_millis && kept.pids == limits.pids &&
+              kept.disk_bytes == limits.disk_bytes &&
+              kept.disk_bytes_per_second == limits.disk_bytes_per_second;
+  if (!same) return Error::from_errno("the kernel did not keep the limits", ERANGE);
+  return {};
 }
 
 }  // namespace
 
-Result<linux::Facts> read_enforced_limits(const Host& host, const SandboxId& id) {
-  ATOLL_TRY(uint64_t memory, read_controller(host, id, Controller::kMemory));
+Result<Request> read_enforced_limits(const Host& host, const SandboxId& id) {
+  Request limits = {};
+  ATOLL_TRY(limits.memory_bytes, read_controller(host, id, Controller::kMemory));
   ATOLL_TRY(uint64_t cpu, read_controller(host, id, Controller::kCpu));
   ATOLL_TRY(uint64_t pids, read_controller(host, id, Controller::kPids));
-  ATOLL_TRY(Fd layer, open_at(host.pool.get(), id.string(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  ATOLL_TRY(uint64_t disk, linux::read_subvolume_limit(layer.get()));
-  return linux::Facts{{kMemory, std::to_string(memory)},
-                      {kCpu, std::to_string(cpu)},
-                      {kPids, std::to_string(pids)},
-                      {kDisk, std::to_string(disk)}};
+  limits.cpu_millis = static_cast<uint32_t>(cpu);
+  limits.pids = static_cast<uint32_t>(pids);
+  ATOLL_TRY(Fd layer, open_layer(host, id));
+  ATOLL_TRY(limits.disk_bytes, linux::read_subvolume_limit(layer.get()));
+  ATOLL_TRY(Fd run, open_file(host.group_path(host.cgroups.v2, id) + "/run", O_PATH));
+  ATOLL_TRY(limits.disk_bytes_per_second, linux::read_disk_rate(run.get(), host.pool_device));
+  return limits;
 }
 
-linux::Facts wanted_limits(const Request& request) {
-  return {{kMemory, std::to_string(whole_pages(request.memory_bytes))},
-          {kCpu, std::to_string(request.cpu_millis)},
-          {kPids, std::to_string(request.pids)},
-          {kDisk, std::to_string(request.disk_bytes)}};
+linux::Facts limit_facts(const Request& limits) {
+  return {{"limits.memory_bytes", std::to_string(linux::whole_pages(limits.memory_bytes))},
+          {"limits.cpu_millis", std::to_string(limits.cpu_millis)},
+          {"limits.pids", std::to_string(limits.pids)},
+          {"limits.disk_bytes", std::to_string(limits.disk_bytes)}};
+}
+
+Result<void> change_limits(const Host& host, const SandboxId& id, const Request& limits) {
+  ATOLL_TRY(auto record, lock_record(host, id));
+  if (!record) return Error::from_errno("there is no isolate " + id.string(), ENOENT);
+  ATOLL_TRY(Request before, read_enforced_limits(host, id));
+  Result<void> changed = set_limits(host, id, limits);
+  if (changed) return changed;
+  Result<void> restored = set_limits(host, id, before);
+  if (!restored) log_error("limits are not as before", {{"sandbox", id.view()}, restored.error()});
+  return changed;
 }
 
 }  // namespace atl::warden

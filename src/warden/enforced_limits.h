@@ -1,5 +1,5 @@
-// The limits that are in force for an isolate, read back from where each is kept: its groups and
-// the quota of its layer.
+// The limits that are in force for an isolate, each where the kernel keeps it: its groups and the
+// quota of its layer.
 #pragma once
 
 #include "base/ids.h"
@@ -10,9 +10,14 @@
 
 namespace atl::warden {
 
-// "limits.memory_bytes" and so on, in the order and with the values of wanted_limits() if all is
-// well.
-Result<linux::Facts> read_enforced_limits(const Host& host, const SandboxId& id);
-linux::Facts wanted_limits(const Request& request);
+// In the fields of a request; all others are zero.
+Result<Request> read_enforced_limits(const Host& host, const SandboxId& id);
+
+// "limits.memory_bytes" and so on, as the receipt shows them.
+linux::Facts limit_facts(const Request& limits);
+
+// Gives an isolate that exists other limits: all of them, or after any failure those that it had.
+// EBUSY: it uses more memory than that.
+Result<void> change_limits(const Host& host, const SandboxId& id, const Request& limits);
 
 }  // namespace atl::warden

@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "base/log.h"
+#include "warden/enforced_limits.h"
+#include "warden/enforcement.h"
 #include "warden/inventory.h"
 #include "warden/launch.h"
 #include "warden/layer_pool.h"
@@ -66,6 +68,18 @@ void receipt(const Host& host, const Request& request, Reply& reply, std::string
   reply.receipt_bytes = static_cast<uint32_t>(text.size());
 }
 
+void limits(const Host& host, const Request& request, Reply& reply) {
+  reply.refusal = find_refusal(host, request);
+  if (reply.refusal != Refusal::kNone) {
+    reply.status = Status::kRefused;
+    return;
+  }
+  Result<void> changed = change_limits(host, *id_of(request), request);
+  if (changed) return;
+  fail(reply, Step::kCgroup, changed.error());
+  if (changed.error().system_errno() == EBUSY) reply.status = Status::kInUse;
+}
+
 }  // namespace
 
 Reply make_reply(const Request& request, Status status) {
@@ -101,6 +115,9 @@ std::string serve_request(const Host& host, const Request& request) {
       break;
     case Operation::kReceipt:
       receipt(host, request, reply, more);
+      break;
+    case Operation::kLimits:
+      limits(host, request, reply);
       break;
   }
   auto spent = std::chrono::steady_clock::now() - begin;

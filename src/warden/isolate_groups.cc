@@ -14,7 +14,6 @@
 #include "linux/clone.h"
 #include "linux/mounts.h"
 #include "linux/pidfd.h"
-#include "warden/group_limits.h"
 
 namespace atl::warden {
 namespace {
@@ -100,15 +99,18 @@ Result<void> open_counters(const Host& host, const SandboxId& id, IsolateGroups&
   return {};
 }
 
-Result<void> create_v1_groups(const Host& host, const SandboxId& id, const Request& limits) {
-  for (Controller controller : linux::kControllers) {
-    if (v1_of(host, controller).empty()) continue;
-    std::string path = host.group_path(v1_of(host, controller), id);
-    ATOLL_TRY_VOID(make_directory(path, 0755));  // two controllers may share a hierarchy
-    ATOLL_TRY(Fd group, open_file(path, O_PATH | O_DIRECTORY));
-    ATOLL_TRY_VOID(set_v1_limit(group.get(), controller, limits));
+Result<void> create_v1_groups(const Host& host, const SandboxId& id) {
+  for (const std::string& hierarchy : host.cgroups.v1) {
+    if (hierarchy.empty()) continue;
+    // Two controllers may share a hierarchy.
+    ATOLL_TRY_VOID(make_directory(host.group_path(hierarchy, id), 0755));
   }
   return {};
+}
+
+uint64_t limit_of(const Request& limits, Controller controller) {
+  if (controller == Controller::kMemory) return limits.memory_bytes;
+  return controller == Controller::kCpu ? limits.cpu_millis : limits.pids;
 }
 
 // The root of a cgroup namespace is the group of whoever makes it, and with `nsdelegate` a process
@@ -177,19 +179,37 @@ Result<IsolateGroups> create_groups(const Host& host, const SandboxId& id, const
   ATOLL_TRY(Fd top, open_file(path, O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(groups.cgroup_namespace, make_cgroup_namespace(top.get()));
   ATOLL_TRY_VOID(hand_down(host, path));
-  if (limits.disk_bytes_per_second != 0) hand_down_io(host, path);
   ATOLL_TRY_VOID(make_directory(path + "/agent", 0755));
   ATOLL_TRY_VOID(make_directory(path + "/run", 0755));
   ATOLL_TRY(groups.agent, open_at(top.get(), "agent", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(groups.run, linux::clone_mount(top.get(), "run"));
-  for (Controller controller : linux::kControllers) {
-    if (in_v2(host, controller)) ATOLL_TRY_VOID(set_v2_limit(groups.run.get(), controller, limits));
-  }
-  ATOLL_TRY_VOID(set_disk_rate(groups.run.get(), host, limits.disk_bytes_per_second));
+  ATOLL_TRY_VOID(create_v1_groups(host, id));
+  ATOLL_TRY_VOID(set_group_limits(host, id, limits));
   ATOLL_TRY_VOID(hand_down_to_leaves(host, path + "/run"));
-  ATOLL_TRY_VOID(create_v1_groups(host, id, limits));
   ATOLL_TRY_VOID(open_counters(host, id, groups));
   return groups;
+}
+
+Result<LimitedGroup> open_limited_group(const Host& host, const SandboxId& id,
+                                        Controller controller) {
+  bool v2 = in_v2(host, controller);
+  std::string path = v2 ? host.group_path(host.cgroups.v2, id) + "/run"
+                        : host.group_path(v1_of(host, controller), id);
+  ATOLL_TRY(Fd group, open_file(path, O_PATH | O_DIRECTORY));
+  return LimitedGroup{std::move(group), v2 ? linux::GroupVersion::kV2 : linux::GroupVersion::kV1};
+}
+
+Result<void> set_group_limits(const Host& host, const SandboxId& id, const Request& limits) {
+  std::string path = host.group_path(host.cgroups.v2, id);
+  if (limits.disk_bytes_per_second != 0) hand_down_io(host, path);
+  ATOLL_TRY(Fd run, open_file(path + "/run", O_PATH | O_DIRECTORY));
+  ATOLL_TRY_VOID(linux::set_disk_rate(run.get(), host.pool_device, limits.disk_bytes_per_second));
+  for (Controller controller : {Controller::kPids, Controller::kCpu, Controller::kMemory}) {
+    ATOLL_TRY(LimitedGroup limited, open_limited_group(host, id, controller));
+    ATOLL_TRY_VOID(linux::set_group_limit(limited.group.get(), limited.version, controller,
+                                          limit_of(limits, controller)));
+  }
+  return {};
 }
 
 Result<void> delegate_groups(const Host& host, const SandboxId& id, uid_t root) {

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "linux/group_limits.h"
 #include "warden/host.h"
 #include "warden/protocol.h"
 
@@ -38,6 +39,17 @@ struct IsolateGroups {
 Result<void> create_parent_groups(const Host& host);
 
 Result<IsolateGroups> create_groups(const Host& host, const SandboxId& id, const Request& limits);
+
+// The group of an isolate that carries the limit of a controller.
+struct LimitedGroup {
+  Fd group;
+  linux::GroupVersion version;
+};
+Result<LimitedGroup> open_limited_group(const Host& host, const SandboxId& id,
+                                        linux::Controller controller);
+
+// Memory last. Stops at the first that the kernel does not keep.
+Result<void> set_group_limits(const Host& host, const SandboxId& id, const Request& limits);
 
 // Lets the isolate's root make groups under <id>/run and start processes in them.
 Result<void> delegate_groups(const Host& host, const SandboxId& id, uid_t root);

@@ -3,8 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/close_range.h>
-#include <linux/openat2.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -15,12 +14,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "agent/birth_record.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
 #include "linux/mounts.h"
-#include "linux/network.h"
 #include "linux/signals.h"
 #include "linux/unix_socket.h"
 #include "warden/masks.h"
@@ -37,7 +36,11 @@ constexpr rlim_t kLockedBytes = 8 << 20;
 constexpr rlim_t kMessageQueueBytes = 819'200;  // the kernel's default too
 constexpr rlim_t kPendingSignalsPerProcess = 16;
 constexpr int kSudoBacklog = 64;
-constexpr int kFirstTemporaryFd = 16;
+// Over a directory that every host has and nobody needs here; the pivot takes it away with the
+// rest.
+constexpr const char* kScratch = "/sys";
+// Of the 3,072 that the kernel gives to all sandboxes together.
+constexpr const char* kMaxTerminals = "64";
 
 // What the agent needs to start programs as any user inside and to keep them off its own memory.
 constexpr uint64_t kAgentCapabilities = linux::capability_mask(
@@ -66,7 +69,6 @@ Result<void> set_limits(unsigned pids) {
   return {};
 }
 
-// The last step before the execve: descriptors are moved to numbers that it may forbid.
 Result<void> limit_open_files(rlim_t asked) {
   rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return Error::system("read the limit of open files");
@@ -83,56 +85,6 @@ Result<void> drop_capabilities() {
   // execve as uid 0 gives back the bounding set, so that is what makes it last.
   return linux::set_capabilities(
       {.effective = kAgentCapabilities, .permitted = kAgentCapabilities});
-}
-
-Result<void> move_out_of_the_way(int& fd) {
-  fd = fcntl(fd, F_DUPFD_CLOEXEC, kFirstTemporaryFd);
-  if (fd < 0) return Error::system("duplicate a descriptor");
-  return {};
-}
-
-Result<void> put_at(int fd, int number) {
-  if (dup2(fd, number) != number) return Error::system("place a descriptor");
-  return {};
-}
-
-// `first` and above are closed by execve, not now: the socket must live until then to tell the
-// helper.
-Result<void> finish_fds(unsigned first) {
-  ATOLL_TRY(Fd null, open_file("/dev/null", O_RDWR));
-  for (int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    ATOLL_TRY_VOID(put_at(null.get(), number));
-  if (close_range(first, ~0u, CLOSE_RANGE_CLOEXEC) != 0) return Error::system("close_range");
-  return {};
-}
-
-Result<void> make_world_writable_sticky(int directory) {
-  if (fchmodat(directory, ".", 01777, 0) != 0) return Error::system("chmod /dev/shm");
-  return {};
-}
-
-Result<void> make_scratch_directory(int scratch, const char* name) {
-  if (mkdirat(scratch, name, 0700) != 0) return Error::system(std::string("mkdir ") + name);
-  return {};
-}
-
-// ".." of a root stays there but enters what is mounted over it: the way back to the host, if any.
-Result<void> check_nothing_above(const char* root) {
-  struct statx here, above;
-  std::string parent = std::string(root) + "/..";
-  if (statx(AT_FDCWD, root, 0, STATX_MNT_ID, &here) != 0 ||
-      statx(AT_FDCWD, parent.c_str(), 0, STATX_MNT_ID, &above) != 0)
-    return Error::system("statx the new root");
-  if (here.stx_mnt_id != above.stx_mnt_id)
-    return Error::from_errno("something is mounted over the new root", EBUSY);
-  return {};
-}
-
-Result<void> execute(int binary, const char* first, const char* second) {
-  const char* arguments[] = {first, second, nullptr};
-  const char* environment[] = {nullptr};
-  syscall(SYS_execveat, binary, "", arguments, environment, AT_EMPTY_PATH);
-  return Error::system("execute the agent");
 }
 
 }  // namespace
@@ -154,7 +106,8 @@ const Jail::JailStep Jail::kSteps[] = {
     {Step::kProc, &Jail::mount_proc_and_run},
     {Step::kMasks, &Jail::mask_kernel_files},
     {Step::kPivot, &Jail::pivot},
-    {Step::kNetwork, &Jail::raise_loopback},
+    {Step::kNetwork, &Jail::join_network},
+    {Step::kNetwork, &Jail::listen_for_sudo},
     {Step::kSpawner, &Jail::release_spawner},
     {Step::kCapabilities, &Jail::confine},
     {Step::kAgent, &Jail::execute_agent},
@@ -162,17 +115,17 @@ const Jail::JailStep Jail::kSteps[] = {
 
 void Jail::run() {
   Progress& progress = *plan_.progress;
-  close(plan_.helper_end);  // or the death of the helper would go unnoticed
+  close(plan_.helper_end);      // or the death of the helper would go unnoticed,
+  close(plan_.network_sender);  // or that of the midwife
   for (const JailStep& step : kSteps) {
     progress.step = step.step;
     StepTimer timer(progress, step.step);
-    Result<void> result = step.step == plan_.fail_at
-                              ? Error::from_errno("injected failure", ECANCELED)
-                              : (this->*step.call)();
+    // The network is made by the midwife and fails with her.
+    bool injected = step.step == plan_.fail_at && step.step != Step::kNetwork;
+    Result<void> result =
+        injected ? Error::from_errno("injected failure", ECANCELED) : (this->*step.call)();
     if (result) continue;
-    int number = result.error().system_errno();
-    progress.failed_step = step.step;
-    progress.failed_errno = number != 0 ? number : EPROTO;
+    progress.note_failure(step.step, result.error());
     _exit(1);
   }
   _exit(1);
@@ -220,13 +173,11 @@ Result<void> Jail::leave_the_host() {
 }
 
 Result<void> Jail::build_root() {
-  // Over a directory that every host has and nobody needs here; the pivot takes it away with the
-  // rest.
   ATOLL_TRY(Fd scratch, linux::make_mount("tmpfs", {{"size", "64k"}, {"mode", "0700"}},
                                           kNoSuidNoDev | MOUNT_ATTR_NOEXEC));
-  ATOLL_TRY_VOID(linux::attach_mount_at(scratch.get(), AT_FDCWD, "/sys"));
+  ATOLL_TRY_VOID(linux::attach_mount_at(scratch.get(), AT_FDCWD, kScratch));
   for (const char* name : {"image", "layer", "root", "groups", "masks"})
-    ATOLL_TRY_VOID(make_scratch_directory(scratch.get(), name));
+    if (mkdirat(scratch.get(), name, 0700) != 0) return Error::system(std::string("mkdir ") + name);
   ATOLL_TRY_VOID(linux::attach_mount_at(image_.get(), scratch.get(), "image"));
   ATOLL_TRY_VOID(linux::attach_mount_at(layer_.get(), scratch.get(), "layer"));
   // Cloned from, which a mount that is attached nowhere does not allow.
@@ -236,10 +187,11 @@ Result<void> Jail::build_root() {
   // period.
   ATOLL_TRY_VOID(linux::attach_mount_at(plan_.cgroup, scratch.get(), "groups"));
   if (fchdir(scratch.get()) != 0) return Error::system("chdir to the scratch mount");
+  // The links lie below the image, which so stays as it is and may have its own of that name.
   // `volatile`: no sync of the whole pool when the overlay goes. A layer does not outlive its
   // isolate.
   ATOLL_TRY(root_, linux::make_mount("overlay",
-                                     {{"lowerdir", "image"},
+                                     {{"lowerdir", "image:masks/links"},
                                       {"upperdir", "layer/upper"},
                                       {"workdir", "layer/work"},
                                       {"userxattr", ""},
@@ -248,35 +200,28 @@ Result<void> Jail::build_root() {
   return linux::attach_mount_at(root_.get(), scratch.get(), "root");
 }
 
-Result<Fd> Jail::open_target(const char* path) {
-  open_how how = {};
-  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  Fd target(static_cast<int>(syscall(SYS_openat2, root_.get(), path, &how, sizeof how)));
-  if (!target) return Error::system(std::string("open mount target ") + path);
-  return target;
-}
-
 Result<void> Jail::mount_devices() {
-  ATOLL_TRY(Fd dev, open_target("dev"));
+  ATOLL_TRY(Fd dev, linux::open_mount_target(root_.get(), "dev"));
   ATOLL_TRY_VOID(linux::attach_mount(devices_.get(), dev.get()));
-  ATOLL_TRY(Fd pts, linux::make_mount(
-                        "devpts",
-                        {{"newinstance", ""}, {"gid", "5"}, {"mode", "0620"}, {"ptmxmode", "0666"}},
-                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  ATOLL_TRY(
+      Fd pts,
+      linux::make_mount(
+          "devpts", {{"gid", "5"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"max", kMaxTerminals}},
+          MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   ATOLL_TRY_VOID(linux::attach_mount_at(pts.get(), devices_.get(), "pts"));
   ATOLL_TRY(Fd shm,
             linux::make_mount("tmpfs", {{"size", "64m"}, {"nr_inodes", "65536"}, {"mode", "1777"}},
                               kNoSuidNoDev));
   ATOLL_TRY_VOID(linux::attach_mount_at(shm.get(), devices_.get(), "shm"));
-  return make_world_writable_sticky(shm.get());
+  if (fchmodat(shm.get(), ".", 01777, 0) != 0) return Error::system("chmod /dev/shm");
+  return {};
 }
 
 Result<void> Jail::mount_proc_and_run() {
-  ATOLL_TRY(Fd proc_target, open_target("proc"));
+  ATOLL_TRY(Fd proc_target, linux::open_mount_target(root_.get(), "proc"));
   ATOLL_TRY(proc_, linux::make_mount("proc", {}, kNoSuidNoDev | MOUNT_ATTR_NOEXEC));
   ATOLL_TRY_VOID(linux::attach_mount(proc_.get(), proc_target.get()));
-  ATOLL_TRY(Fd run_target, open_target("run"));
+  ATOLL_TRY(Fd run_target, linux::open_mount_target(root_.get(), "run"));
   ATOLL_TRY(Fd run,
             linux::make_mount("tmpfs", {{"size", "16m"}, {"nr_inodes", "16384"}, {"mode", "0755"}},
                               kNoSuidNoDev));
@@ -289,16 +234,13 @@ Result<void> Jail::mount_proc_and_run() {
 Result<void> Jail::fill_run(int run) {
   for (const char* name : {"atoll", "atoll/bin"})
     if (mkdirat(run, name, 0755) != 0) return Error::system(std::string("mkdir /run/") + name);
-  ATOLL_TRY(Fd atoll, open_at(run, "atoll", O_RDONLY | O_DIRECTORY));
-  ATOLL_TRY_VOID(linux::attach_mount_at(tools_.get(), atoll.get(), "bin"));
-  ATOLL_TRY(sudo_, linux::listen_at(atoll.get(), "sudo", SOCK_SEQPACKET, kSudoBacklog));
-  if (fchmodat(atoll.get(), "sudo", 0666, 0) != 0) return Error::system("chmod /run/atoll/sudo");
-  return {};
+  ATOLL_TRY(run_atoll_, open_at(run, "atoll", O_RDONLY | O_DIRECTORY));
+  return linux::attach_mount_at(tools_.get(), run_atoll_.get(), "bin");
 }
 
 Result<void> Jail::mask_kernel_files() {
-  ATOLL_TRY_VOID(mask_proc(proc_.get(), masks_.get()));
-  ATOLL_TRY(Fd sys_target, open_target("sys"));
+  ATOLL_TRY_VOID(mask_proc(proc_.get(), std::string(kScratch) + "/masks"));
+  ATOLL_TRY(Fd sys_target, linux::open_mount_target(root_.get(), "sys"));
   ATOLL_TRY(Fd sys, clone_empty_directory(masks_.get()));
   return linux::attach_mount(sys.get(), sys_target.get());
 }
@@ -308,19 +250,34 @@ Result<void> Jail::pivot() {
   if (syscall(SYS_pivot_root, ".", ".") != 0) return Error::system("pivot_root");
   // The old root now lies over the new one at ".".
   if (umount2(".", MNT_DETACH) != 0) return Error::system("detach the old root");
-  ATOLL_TRY_VOID(check_nothing_above("."));
+  ATOLL_TRY_VOID(linux::check_nothing_above("."));
   if (chdir("/") != 0) return Error::system("chdir /");
   return {};
 }
 
-Result<void> Jail::raise_loopback() { return linux::raise_interface("lo"); }
-
-Result<void> Jail::tell_spawner(char message) {
-  if (plan_.spawner == Spawner::kNone) return {};
-  return linux::send_byte(spawner_.get(), message);
+Result<void> Jail::join_network() {
+  ATOLL_TRY(network_, expect(plan_.network, kNetworkIsHere));
+  if (setns(network_.get(), CLONE_NEWNET) != 0) return Error::system("join the network namespace");
+  return {};
 }
 
-Result<void> Jail::release_spawner() { return tell_spawner(kRootReady); }
+// A socket belongs to the network namespace it is made in, so not before that is joined.
+Result<void> Jail::listen_for_sudo() {
+  ATOLL_TRY(sudo_, linux::listen_at(run_atoll_.get(), "sudo", SOCK_SEQPACKET, kSudoBacklog));
+  if (fchmodat(run_atoll_.get(), "sudo", 0666, 0) != 0)
+    return Error::system("chmod /run/atoll/sudo");
+  return {};
+}
+
+Result<void> Jail::tell_spawner(char message, std::span<const int> fds) {
+  if (plan_.spawner == Spawner::kNone) return {};
+  return linux::send_byte(spawner_.get(), message, fds);
+}
+
+Result<void> Jail::release_spawner() {
+  int fds[] = {network_.get()};
+  return tell_spawner(kRootReady, fds);
+}
 
 Result<void> Jail::confine() {
   setsid();  // fails only for a process that leads a group already, which does no harm
@@ -330,71 +287,63 @@ Result<void> Jail::confine() {
 }
 
 Result<void> Jail::execute_agent() {
-  int spawner = spawner_.get();
-  int sudo = sudo_.get();
-  for (int* fd : {&sudo, &plan_.sync, &plan_.agent_binary, &plan_.listener, &plan_.cgroup,
-                  &plan_.birth, &plan_.probe})
-    ATOLL_TRY_VOID(move_out_of_the_way(*fd));
-  if (spawner >= 0) ATOLL_TRY_VOID(move_out_of_the_way(spawner));
-  for (int& fd : plan_.counters)
-    if (fd >= 0) ATOLL_TRY_VOID(move_out_of_the_way(fd));
-  // What is not placed below must not be there: the helper's own descriptors have these numbers
-  // too.
-  if (close_range(STDERR_FILENO + 1, agent::kLastBirthFd, 0) != 0)
-    return Error::system("close_range");
-  ATOLL_TRY_VOID(put_at(plan_.listener, agent::kListenerFd));
-  ATOLL_TRY_VOID(put_at(plan_.cgroup, agent::kCgroupFd));
-  ATOLL_TRY_VOID(put_at(plan_.birth, agent::kBirthFd));
-  if (spawner >= 0) ATOLL_TRY_VOID(put_at(spawner, agent::kSpawnerFd));
-  ATOLL_TRY_VOID(put_at(plan_.probe, agent::kProbeFd));
-  for (size_t i = 0; i < plan_.counters.size(); ++i) {
-    int number = agent::kMemoryEventsFd + static_cast<int>(i);
-    if (plan_.counters[i] >= 0) ATOLL_TRY_VOID(put_at(plan_.counters[i], number));
-  }
-  ATOLL_TRY_VOID(put_at(sudo, agent::kSudoFd));
-  ATOLL_TRY_VOID(finish_fds(agent::kLastBirthFd + 1));
-  ATOLL_TRY_VOID(limit_open_files(plan_.open_files));
-  return execute(plan_.agent_binary, "atoll-agent", nullptr);
+  std::vector<linux::Placement> places = {
+      {plan_.listener, agent::kListenerFd}, {plan_.cgroup, agent::kCgroupFd},
+      {plan_.birth, agent::kBirthFd},       {spawner_.get(), agent::kSpawnerFd},
+      {plan_.probe, agent::kProbeFd},       {sudo_.get(), agent::kSudoFd}};
+  int number = agent::kMemoryEventsFd;
+  for (int counter : plan_.counters) places.push_back({counter, number++});
+  return execute(places, agent::kLastBirthFd, nullptr);
 }
 
 void Jail::run_spawner(int parent_end) {
   close(parent_end);
-  Result<void> result = execute_spawner();
-  // The jail may have failed first and taken us down; its reason is the one to keep.
   Progress& progress = *plan_.progress;
-  if (!result && progress.failed_errno == 0) {
-    int number = result.error().system_errno();
-    progress.failed_step = Step::kSpawner;
-    progress.failed_errno = number != 0 ? number : EPROTO;
-  }
+  Result<void> result = prepare_spawner();
+  if (!result) progress.note_failure(Step::kSpawner, result.error());
+  if (result) result = execute_spawner();
+  if (!result) progress.note_failure(Step::kAgent, result.error());
   _exit(1);
 }
 
-Result<void> Jail::expect(int socket, char wanted) {
+Result<Fd> Jail::expect(int socket, char wanted) {
   ATOLL_TRY(auto message, linux::receive_byte(socket, -1));
   if (!message) return Error::from_errno("the other side is gone", EPIPE);
   if (message->byte != wanted) return Error::from_errno("unexpected message", EPROTO);
-  return {};
+  return std::move(message->fds[0]);
 }
 
-// Everything it can do alone it does while the helper is busy moving it: that takes longest.
-Result<void> Jail::execute_spawner() {
+Result<void> Jail::prepare_spawner() {
   ATOLL_TRY_VOID(linux::send_byte(plan_.sync, kSpawnerIsHere));
   ATOLL_TRY_VOID(expect(spawner_.get(), kIdsMapped));
   ATOLL_TRY_VOID(become_root());
-  ATOLL_TRY_VOID(confine());
-  ATOLL_TRY_VOID(expect(spawner_.get(), kRootReady));
+  ATOLL_TRY(Fd network, expect(spawner_.get(), kRootReady));
+  if (setns(network.get(), CLONE_NEWNET) != 0) return Error::system("join the network namespace");
   // pivot_root moved our root along with the jail's, but not a working directory elsewhere.
   if (chdir("/") != 0) return Error::system("chdir /");
-  int socket = spawner_.get();
-  for (int* fd : {&plan_.sync, &plan_.agent_binary, &socket})
-    ATOLL_TRY_VOID(move_out_of_the_way(*fd));
-  ATOLL_TRY_VOID(put_at(socket, STDERR_FILENO + 1));
-  ATOLL_TRY_VOID(finish_fds(STDERR_FILENO + 2));
+  return confine();
+}
+
+// Executed while the helper is still busy moving it, which takes longest: the spawner itself waits
+// at the gate, which is the socket that the jail uses too; the jail has long read the only message
+// meant for it.
+Result<void> Jail::execute_spawner() {
+  linux::Placement places[] = {{spawner_.get(), agent::kSpawnersSocketFd},
+                               {plan_.sync, agent::kSpawnersGateFd}};
+  return execute(places, agent::kSpawnersGateFd, "spawner");
+}
+
+// The last step, because the limit may forbid the numbers that descriptors are moved to.
+Result<void> Jail::execute(std::span<const linux::Placement> places, int last, const char* role) {
+  ATOLL_TRY(int binary, linux::lift_descriptor(plan_.agent_binary));
+  // Closed by the execve, and not before, to tell the helper.
+  ATOLL_TRY_VOID(linux::lift_descriptor(plan_.sync));
+  ATOLL_TRY_VOID(linux::place_descriptors(places, last));
   ATOLL_TRY_VOID(limit_open_files(plan_.open_files));
-  // On the socket that the jail uses too; the jail has long read the only message meant for it.
-  ATOLL_TRY_VOID(expect(plan_.sync, kSpawnerEntered));
-  return execute(plan_.agent_binary, "atoll-agent", "spawner");
+  const char* arguments[] = {"atoll-agent", role, nullptr};
+  const char* environment[] = {nullptr};
+  syscall(SYS_execveat, binary, "", arguments, environment, AT_EMPTY_PATH);
+  return Error::system("execute the agent");
 }
 
 }  // namespace atl::warden

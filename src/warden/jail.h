@@ -5,31 +5,37 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "linux/descriptors.h"
 #include "warden/progress.h"
 
 namespace atl::warden {
 
 // Messages on the socket between the helper and the jail.
-inline constexpr char kSpawnerIsHere = 'S';   // jail's spawner → helper, with its credentials
-inline constexpr char kTrees = 'T';           // helper → jail, with the mounts: ids are mapped
-inline constexpr char kSpawnerEntered = 'E';  // helper → spawner: it is in the v1 groups now
+inline constexpr char kSpawnerIsHere = 'S';  // jail's spawner → helper, with its credentials
+inline constexpr char kTrees = 'T';          // helper → jail, with the mounts: ids are mapped
+// Helper → spawner: agent::kGateOpen.
 // Messages from the jail to its spawner.
 inline constexpr char kIdsMapped = 'M';
-inline constexpr char kRootReady = 'R';
+inline constexpr char kRootReady = 'R';  // with the network namespace
+// Message from the midwife to the jail, with the network namespace.
+inline constexpr char kNetworkIsHere = 'N';
 
 enum class Spawner : unsigned char { kNone, kNeeded };
 
 struct JailPlan {
   Spawner spawner = Spawner::kNone;
   std::string host_name;
-  unsigned pids = 0;      // the limit, which that of pending signals follows
-  int sync = -1;          // to the helper
-  int helper_end = -1;    // the helper's end of the same pair, to be closed here
-  int agent_binary = -1;  // memfd
+  unsigned pids = 0;        // the limit, which that of pending signals follows
+  int sync = -1;            // to the helper
+  int helper_end = -1;      // the helper's end of the same pair, to be closed here
+  int network = -1;         // from the midwife
+  int network_sender = -1;  // her end of the same pair, to be closed here
+  int agent_binary = -1;    // memfd
   int listener = -1;
   int cgroup = -1;
   int birth = -1;
@@ -62,20 +68,22 @@ class Jail {
   Result<void> fill_run(int run);
   Result<void> mask_kernel_files();
   Result<void> pivot();
-  Result<void> raise_loopback();
-  Result<void> tell_spawner(char message);
+  Result<void> join_network();
+  Result<void> listen_for_sudo();
+  Result<void> tell_spawner(char message, std::span<const int> fds = {});
   Result<void> release_spawner();
   Result<void> confine();
   Result<void> execute_agent();
 
   [[noreturn]] void run_spawner(int parent_end);
+  Result<void> prepare_spawner();
   Result<void> execute_spawner();
-  Result<void> expect(int socket, char wanted);
-  // An open directory of the new root, refusing whatever is not a real one.
-  Result<Fd> open_target(const char* path);
+  // The descriptor sent along, if any.
+  Result<Fd> expect(int socket, char wanted);
+  Result<void> execute(std::span<const linux::Placement> places, int last, const char* role);
 
   JailPlan plan_;
-  Fd image_, layer_, devices_, masks_, tools_, root_, proc_, sudo_, spawner_;
+  Fd image_, layer_, devices_, masks_, tools_, root_, proc_, run_atoll_, network_, sudo_, spawner_;
 };
 
 }  // namespace atl::warden

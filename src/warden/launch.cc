@@ -1,12 +1,8 @@
 #include "warden/launch.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -16,12 +12,10 @@
 #include "agent/birth_record.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "linux/capabilities.h"
-#include "linux/clone.h"
 #include "linux/mounts.h"
 #include "linux/pidfd.h"
+#include "linux/sealed_memory.h"
 #include "linux/unix_socket.h"
-#include "warden/agent_binary.h"
 #include "warden/enforcement.h"
 #include "warden/images.h"
 #include "warden/layer_pool.h"
@@ -36,60 +30,23 @@ constexpr int kJailTimeoutMs = 10'000;
 constexpr int kListenBacklog = 16;
 constexpr const char* kListenerName = "listener";
 
-// All but the cgroup namespace, which the jail inherits: see have_jail().
-constexpr uint64_t kNamespaces =
-    CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
-
 SandboxId id_of(const Request& request) {
   auto id = SandboxId::parse({request.sandbox_id.data(), request.sandbox_id.size()});
   ATOLL_CHECK(id.has_value());
   return *id;
 }
 
-// Whoever makes a user namespace owns it and pays, in the host's books, for what is counted by
-// user: inotify instances and watches, pending signals, namespaces. Made by root, all isolates
-// together would use up root's share. The capabilities stay: some hosts refuse user namespaces
-// without.
-Result<void> become_owner(uid_t owner) {
-  ATOLL_TRY(linux::CapabilitySets sets, linux::read_capabilities());
-  if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) return Error::system("keep capabilities");
-  if (setresgid(owner, owner, owner) != 0) return Error::system("setresgid");
-  if (setresuid(owner, owner, owner) != 0) return Error::system("setresuid");
-  return linux::set_capabilities({.effective = sets.permitted, .permitted = sets.permitted});
-}
-
-// Where the v2 tree is mounted with `nsdelegate`, as systemd does, nobody may start a process from
-// outside the root of his own cgroup namespace, nor write to that root. So the helper stays in the
-// host's namespace, which it needs for removal, and this short-lived process, born in <id>/agent,
-// enters the isolate's and has the jail there, as a child of the helper.
-[[noreturn]] void have_jail(const JailPlan& plan, int cgroup_namespace, uid_t owner) {
-  if (setns(cgroup_namespace, CLONE_NEWCGROUP) != 0) _exit(errno);
-  auto owned = become_owner(owner);
-  if (!owned) _exit(owned.error().system_errno());
-  uint64_t namespaces = kNamespaces | (has_time_namespaces() ? CLONE_NEWTIME : 0);
-  auto clone = linux::clone_process({.flags = namespaces | CLONE_PARENT});
-  if (!clone) _exit(clone.error().system_errno());
-  if (clone->in_child()) Jail(plan).run();
-  plan.progress->jail_pid = clone->pid;
-  plan.progress->jail_pidfd = clone->pidfd.release();
-  _exit(0);
-}
-
-bool has_ended(int pidfd) {
-  pollfd waiting = {.fd = pidfd, .events = POLLIN, .revents = 0};
-  return poll(&waiting, 1, 0) > 0;
-}
-
 }  // namespace
 
+// The jail is cloned while its layer is made.
 const Launch::LaunchStep Launch::kSteps[] = {
-    {Step::kRecord, &Launch::make_record},     {Step::kUidRange, &Launch::take_uids},
-    {Step::kPool, &Launch::find_pool},         {Step::kLayer, &Launch::make_layer},
-    {Step::kImage, &Launch::find_image},       {Step::kCgroup, &Launch::make_groups},
-    {Step::kListener, &Launch::make_listener}, {Step::kClone, &Launch::clone_jail},
-    {Step::kUidMap, &Launch::map_ids},         {Step::kIdmap, &Launch::send_trees},
-    {Step::kSpawner, &Launch::place_spawner},  {Step::kAgent, &Launch::await_agent},
-    {Step::kReceipt, &Launch::make_receipt},
+    {Step::kRecord, &Launch::make_record}, {Step::kUidRange, &Launch::take_uids},
+    {Step::kCgroup, &Launch::make_groups}, {Step::kListener, &Launch::make_listener},
+    {Step::kClone, &Launch::clone_jail},   {Step::kPool, &Launch::find_pool},
+    {Step::kLayer, &Launch::make_layer},   {Step::kImage, &Launch::find_image},
+    {Step::kClone, &Launch::await_jail},   {Step::kUidMap, &Launch::map_ids},
+    {Step::kIdmap, &Launch::send_trees},   {Step::kSpawner, &Launch::place_spawner},
+    {Step::kAgent, &Launch::await_agent},  {Step::kReceipt, &Launch::make_receipt},
 };
 
 Launch::Launch(const Host& host, const Request& request, Fault fault)
@@ -202,7 +159,7 @@ Result<Fd> Launch::make_birth_record() const {
   birth.nonce = request_.nonce;
   char bytes[sizeof birth];
   std::memcpy(bytes, &birth, sizeof birth);
-  return make_sealed_memfd("atoll-birth", {bytes, sizeof bytes});
+  return linux::make_sealed_memory("atoll-birth", {bytes, sizeof bytes});
 }
 
 Result<void> Launch::clone_jail() {
@@ -228,17 +185,16 @@ Result<void> Launch::clone_jail() {
                    .open_files = request_.open_files,
                    .progress = progress_->get(),
                    .fail_at = fault_.step};
-  // With our descriptors, so that the jail's pidfd is ours.
-  ATOLL_TRY(auto parent,
-            linux::clone_process({.flags = CLONE_FILES, .cgroup = groups_.agent.get()}));
-  if (parent.in_child()) have_jail(plan, groups_.cgroup_namespace.get(), first_uid_);
-  ATOLL_TRY(int status, linux::wait_for_exit(parent.pidfd.get()));
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return Error::from_errno("clone the jail", WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD);
-  jail_pid_ = (*progress_)->jail_pid;
-  jail_ = Fd((*progress_)->jail_pidfd);
+  ATOLL_TRY(birth_, begin_birth(plan, groups_, first_uid_));
   sync_ = std::move(pair.ours);
   probe_ = std::move(probe.ours);
+  lent_ = {std::move(birth), std::move(pair.theirs), std::move(probe.theirs)};
+  return {};
+}
+
+Result<void> Launch::await_jail() {
+  ATOLL_TRY_VOID(await_birth(birth_, **progress_));
+  lent_ = {};
   listener_.reset();
   return {};
 }
@@ -246,7 +202,7 @@ Result<void> Launch::clone_jail() {
 // The pid cannot mean another process: the jail is our child and nobody but us reaps it.
 Result<void> Launch::map_ids() {
   std::string map = fmt::format("0 {} {}", first_uid_, kUidsPerRange);
-  std::string proc = "/proc/" + std::to_string(jail_pid_);
+  std::string proc = "/proc/" + std::to_string(birth_.jail_pid);
   ATOLL_TRY_VOID(write_file_at(AT_FDCWD, proc + "/uid_map", map));
   return write_file_at(AT_FDCWD, proc + "/gid_map", map);
 }
@@ -262,7 +218,7 @@ Result<Fd> Launch::clone_for_jail(const std::string& path, uint64_t attributes,
 
 Result<void> Launch::send_trees() {
   ATOLL_TRY(Fd user_namespace,
-            open_file("/proc/" + std::to_string(jail_pid_) + "/ns/user", O_RDONLY));
+            open_file("/proc/" + std::to_string(birth_.jail_pid) + "/ns/user", O_RDONLY));
   ATOLL_TRY(Fd image, clone_for_jail(host_.run_dir + "/images/" + image_.string(),
                                      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, user_namespace.get()));
   ATOLL_TRY(Fd layer, clone_for_jail(host_.run_dir + "/pool/" + id_.string(), MOUNT_ATTR_NODEV,
@@ -285,20 +241,21 @@ Result<void> Launch::place_spawner() {
     return Error::from_errno("unexpected message from the jail", EPROTO);
   ATOLL_TRY(spawner_, linux::open_pidfd(*message->sender));
   ATOLL_TRY_VOID(enter_v1_groups(host_, id_, *message->sender));
-  return linux::send_byte(sync_.get(), kSpawnerEntered);
+  return linux::send_byte(sync_.get(), agent::kGateOpen);
 }
 
-// The jail's end closes by execve (of the spawner too) or by death.
+// The jail's end closes by execve (the spawner's when it has gone through the gate) or by death.
 Result<void> Launch::await_agent() {
   ATOLL_TRY(auto message, linux::receive_byte(sync_.get(), kJailTimeoutMs));
   if (message) return Error::from_errno("unexpected message from the jail", EPROTO);
   if ((*progress_)->failed_errno != 0)
     return Error::from_errno("build the jail", (*progress_)->failed_errno);
-  if (has_ended(jail_.get()))
+  if (linux::has_ended(birth_.jail.get()))
     return Error::from_errno("the jail died in step " + std::string(step_name((*progress_)->step)),
                              ECHILD);
-  if (spawner_ && has_ended(spawner_.get())) return Error::from_errno("the spawner died", ECHILD);
-  return {};
+  if (spawner_ && linux::has_ended(spawner_.get()))
+    return Error::from_errno("the spawner died", ECHILD);
+  return await_midwife(birth_.midwife.get());
 }
 
 Result<void> Launch::make_receipt() {

@@ -15,6 +15,7 @@
 #include "warden/inventory.h"
 #include "warden/isolate_groups.h"
 #include "warden/jail.h"
+#include "warden/midwife.h"
 #include "warden/progress.h"
 #include "warden/protocol.h"
 
@@ -54,6 +55,7 @@ class Launch {
   Result<void> make_groups();
   Result<void> make_listener();
   Result<void> clone_jail();
+  Result<void> await_jail();
   Result<void> map_ids();
   Result<void> send_trees();
   Result<void> place_spawner();
@@ -76,8 +78,9 @@ class Launch {
   uid_t first_uid_ = 0;
   IsolateGroups groups_;
   Fd listener_, sync_, probe_;
-  Fd jail_, spawner_;  // pidfds
-  pid_t jail_pid_ = 0;
+  Birth birth_;
+  std::array<Fd, 3> lent_;  // to the jail until it is born
+  Fd spawner_;              // pidfd
 };
 
 }  // namespace atl::warden

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "linux/capabilities.h"
 #include "warden/enforcement.h"
-#include "warden/group_limits.h"
 #include "warden/launch.h"
 #include "warden/testing/fixture_test.h"
 
@@ -188,22 +187,6 @@ TEST_F(Refusals, AnExtraThatIsHereIsNotRefused) {
   request_.required = static_cast<uint32_t>(Extra::kTimeNamespace);
   Refusal expected = has_time_namespaces() ? Refusal::kNone : Refusal::kTimeNamespace;
   EXPECT_EQ(find_refusal(host_, request_), expected);
-}
-
-TEST(GroupLimits, AValueThatTheKernelDoesNotKeepIsAFailure) {
-  char path[] = "/tmp/atoll-limits-XXXXXX";
-  ASSERT_NE(mkdtemp(path), nullptr);
-  auto group = open_file(path, O_PATH | O_DIRECTORY);
-  ASSERT_TRUE(group.ok());
-  Request limits = launch_request(SandboxId::draw(), {});
-  // A file that keeps what is longer than what is written: the read-back must notice.
-  std::string file = std::string(path) + "/pids.max";
-  ASSERT_TRUE(replace_file(file, "4194304\n", 0644).ok());
-  EXPECT_FALSE(set_v2_limit(group->get(), Controller::kPids, limits).ok());
-  ASSERT_TRUE(replace_file(file, "64\n", 0644).ok());
-  EXPECT_TRUE(set_v2_limit(group->get(), Controller::kPids, limits).ok());
-  unlink(file.c_str());
-  rmdir(path);
 }
 
 }  // namespace

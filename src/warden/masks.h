@@ -3,6 +3,7 @@
 //
 // A masked file or directory is covered by an empty one of a small read-only tmpfs, made once and
 // cloned per isolate: reading it gives nothing, and unlike with the null device a write fails.
+// Beside them is `links`, the lowest layer of every root: what no image need bring.
 #pragma once
 
 #include "base/fd.h"
@@ -14,9 +15,9 @@ namespace atl::warden {
 // Mounts it at R/masks in the warden's own mount namespace and fills host.masks.
 Result<void> mount_masks(Host& host);
 
-// Covers and write-protects in the attached mount `proc`, and nowhere else: every target is opened
-// beneath it without crossing links or mounts. `masks` is an attached clone of R/masks.
-Result<void> mask_proc(int proc, int masks);
+// Covers and write-protects in the attached mount `proc`, a new procfs. `masks` is the absolute
+// path of an attached clone of R/masks. Leaves the working directory in `proc`.
+Result<void> mask_proc(int proc, const std::string& masks);
 
 // A detached mount of an empty directory that nobody can write to.
 Result<Fd> clone_empty_directory(int masks);

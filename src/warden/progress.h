@@ -3,13 +3,13 @@
 // last step here.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <array>
+#include <cerrno>
 #include <cstdint>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "linux/shared_page.h"
 #include "warden/protocol.h"
 
 namespace atl::warden {
@@ -21,31 +21,16 @@ struct Progress {
   int32_t jail_pid;    // said by the process that cloned it for the helper,
   int32_t jail_pidfd;  // whose descriptors it shares
   std::array<uint32_t, kLastStep + 1> elapsed_us;  // spent in each step, both sides added
+
+  // The first failure is the one to keep: it may have brought about the others.
+  void note_failure(Step where, const Error& error) {
+    if (failed_errno != 0) return;
+    failed_step = where;
+    failed_errno = error.system_errno() != 0 ? error.system_errno() : EPROTO;
+  }
 };
 
-// Owns the shared page.
-class SharedProgress {
- public:
-  static Result<SharedProgress> create() {
-    void* page =
-        mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) return Error::system("map shared memory");
-    return SharedProgress(static_cast<Progress*>(page));
-  }
-  SharedProgress(SharedProgress&& other) noexcept
-      : progress_(std::exchange(other.progress_, nullptr)) {}
-  SharedProgress& operator=(SharedProgress&&) = delete;
-  ~SharedProgress() {
-    if (progress_) munmap(progress_, sizeof(Progress));
-  }
-  Progress* get() const { return progress_; }
-  Progress* operator->() const { return progress_; }
-  Progress& operator*() const { return *progress_; }
-
- private:
-  explicit SharedProgress(Progress* progress) : progress_(progress) {}
-  Progress* progress_;
-};
+using SharedProgress = linux::SharedPage<Progress>;
 
 // Adds the time of its life to one step.
 class StepTimer {

@@ -26,29 +26,38 @@ bool is_id(const IdText& text) {
   return SandboxId::parse(std::string_view(text.data(), text.size())).has_value();
 }
 
-Result<void> check_launch_fields(const Request& request) {
+Result<void> check_limits(const Request& request) {
   if (!between(request.cpu_millis, kMinCpuMillis, kMaxCpuMillis)) return invalid("bad cpu_millis");
   if (!between(request.pids, kMinPids, kMaxPids)) return invalid("bad pids");
   if (!between(request.memory_bytes, kMinMemoryBytes, kMaxMemoryBytes))
     return invalid("bad memory_bytes");
   if (!between(request.disk_bytes, kMinDiskBytes, kMaxDiskBytes)) return invalid("bad disk_bytes");
-  if (!between(request.open_files, kMinOpenFiles, kMaxOpenFiles)) return invalid("bad open_files");
   if (request.disk_bytes_per_second != 0 &&
       !between(request.disk_bytes_per_second, kMinDiskBytesPerSecond, kMaxDiskBytesPerSecond))
     return invalid("bad disk_bytes_per_second");
+  return {};
+}
+
+Result<void> check_birth_fields(const Request& request) {
+  if (!between(request.open_files, kMinOpenFiles, kMaxOpenFiles)) return invalid("bad open_files");
   if (request.on_oom > OnOom::kEndSandbox) return invalid("bad on_oom");
   if ((request.required & ~kAllExtras) != 0) return invalid("bad required");
   if (is_zero(request.nonce)) return invalid("no nonce");
   return {};
 }
 
-Result<void> check_no_launch_fields(const Request& request) {
+constexpr const char* kUnusedField = "a field that this operation does not use is set";
+
+Result<void> check_no_limits(const Request& request) {
   bool none = request.cpu_millis == 0 && request.pids == 0 && request.memory_bytes == 0 &&
-              request.disk_bytes == 0 && request.open_files == 0 &&
-              request.disk_bytes_per_second == 0 && is_zero(request.on_oom) &&
-              request.required == 0 && is_zero(request.image) && is_zero(request.nonce);
-  if (!none) return invalid("a field that this operation does not use is set");
-  return {};
+              request.disk_bytes == 0 && request.disk_bytes_per_second == 0;
+  return none ? Result<void>() : invalid(kUnusedField);
+}
+
+Result<void> check_no_birth_fields(const Request& request) {
+  bool none = request.open_files == 0 && is_zero(request.on_oom) && request.required == 0 &&
+              is_zero(request.image) && is_zero(request.nonce);
+  return none ? Result<void>() : invalid(kUnusedField);
 }
 
 }  // namespace
@@ -83,7 +92,13 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
   switch (request.operation) {
     case Operation::kLaunch:
       if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
-      ATOLL_TRY_VOID(check_launch_fields(request));
+      ATOLL_TRY_VOID(check_limits(request));
+      ATOLL_TRY_VOID(check_birth_fields(request));
+      return request;
+    case Operation::kLimits:
+      if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
+      ATOLL_TRY_VOID(check_limits(request));
+      ATOLL_TRY_VOID(check_no_birth_fields(request));
       return request;
     case Operation::kRemove:
     case Operation::kReceipt:
@@ -99,7 +114,8 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
     default:
       return invalid("unknown operation");
   }
-  ATOLL_TRY_VOID(check_no_launch_fields(request));
+  ATOLL_TRY_VOID(check_no_limits(request));
+  ATOLL_TRY_VOID(check_no_birth_fields(request));
   return request;
 }
 
@@ -110,9 +126,9 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
   std::memcpy(&reply, message.data(), sizeof reply);
   if (reply.magic != kMagic) return invalid("reply has the wrong magic");
   if (reply.version != kVersion) return invalid("reply has another version");
-  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 5))
+  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 6))
     return invalid("unknown operation");
-  if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kRefused))
+  if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kInUse))
     return invalid("unknown status");
   if (static_cast<uint16_t>(reply.step) > kLastStep) return invalid("unknown step");
   bool refused = reply.status == Status::kRefused;

@@ -58,6 +58,7 @@ enum class Operation : uint16_t {
   kRemove = 3,   // end an isolate and free all it held; removing nothing is a success
   kList = 4,     // ids of the isolates that exist, after a given id, in order
   kReceipt = 5,  // the signed receipt of an isolate
+  kLimits = 6,   // other limits for an isolate that runs; after a failure it has those it had
 };
 
 struct Request {
@@ -65,16 +66,16 @@ struct Request {
   uint16_t version;
   Operation operation;
   uint64_t request_id;  // repeated in the reply
-  // kLaunch, kRemove, kReceipt: the id. kList: the id after which to go on, or all zero.
+  // The id, but kList: the id after which to go on, or all zero; kProbe: all zero.
   std::array<char, SandboxId::kLength> sandbox_id;
-  // kLaunch only; zero otherwise.
+  // kLaunch, and kLimits those without a mark; zero otherwise.
   uint32_t cpu_millis;
   uint32_t pids;
-  uint32_t open_files;  // of each process, soft and hard
+  uint32_t open_files;  // of each process, soft and hard; kLaunch only
   uint64_t memory_bytes;
   uint64_t disk_bytes;
   uint64_t disk_bytes_per_second;  // read and written each; 0: not limited
-  OnOom on_oom;
+  OnOom on_oom;                    // this and all that follow: kLaunch only
   uint8_t reserved[3];
   uint32_t required;  // bits of Extra that the caller insists on
   std::array<unsigned char, Digest::kBytes> image;
@@ -88,7 +89,8 @@ enum class Status : uint16_t {
   kExists = 2,     // kLaunch: the id is taken
   kNoImage = 3,    // kLaunch: no image of that digest
   kExhausted = 4,  // no uid range, no room in the pool, or too many at once
-  kRefused = 5,    // kLaunch: this host cannot enforce what was asked for; `refusal` names it
+  kRefused = 5,    // this host cannot enforce what was asked for; `refusal` names it
+  kInUse = 6,      // kLimits: more memory than that is in use
 };
 
 // What was asked for and cannot be had here.

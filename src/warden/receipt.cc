@@ -1,7 +1,6 @@
 #include "warden/receipt.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "linux/process_facts.h"
 #include "linux/traced_filter.h"
 #include "linux/unix_socket.h"
+#include "warden/agent_binary.h"
 #include "warden/enforced_limits.h"
 #include "warden/notary.h"
 #include "warden/uid_ranges.h"
@@ -27,7 +27,7 @@ using linux::Fact;
 using linux::Facts;
 
 constexpr int kProbeTimeoutMs = 10'000;
-constexpr size_t kMaxProbeBytes = 128 * 1024;
+constexpr size_t kMaxProbeBytes = 32 * 1024;
 constexpr const char* kReceiptName = "receipt";
 constexpr const char* kNobody = "-";  // this side cannot see it
 constexpr uid_t kUserInside = 1000;
@@ -94,13 +94,6 @@ Result<void> map_ids(Facts& facts, uid_t first) {
   return {};
 }
 
-// The pid cannot have come to mean another process while the pidfd says that it is alive.
-Result<void> check_alive(int pidfd) {
-  pollfd waiting = {.fd = pidfd, .events = POLLIN, .revents = 0};
-  if (poll(&waiting, 1, 0) != 0) return Error::from_errno("the probe died", ESRCH);
-  return {};
-}
-
 // Whoever answered on the socket is in this isolate's groups, so nobody stands in for the probe.
 Result<void> check_groups(const Host& host, const ReceiptSubject& subject, pid_t pid) {
   ATOLL_TRY(std::string groups, read_file(fmt::format("/proc/{}/cgroup", pid)));
@@ -125,7 +118,8 @@ Result<Facts> read_outside(const Host& host, const ReceiptSubject& subject, pid_
   facts.push_back({"kernel", linux::kernel_release()});
   ATOLL_TRY(int landlock, linux::landlock_abi());
   facts.push_back({"landlock.version", std::to_string(landlock)});
-  ATOLL_TRY_VOID(check_alive(pidfd.get()));
+  // While it lives the pid cannot have come to mean another process.
+  if (linux::has_ended(pidfd.get())) return Error::from_errno("the probe died", ESRCH);
   return facts;
 }
 
@@ -163,8 +157,7 @@ Facts demands(const ReceiptSubject& subject) {
 }
 
 // Every kind of namespace is another than the warden's; only the time namespace may be missing.
-Result<void> check_namespaces(const Facts& facts) {
-  ATOLL_TRY(Facts own, linux::read_namespace_facts(fmt::format("/proc/{}", getppid())));
+Result<void> check_namespaces(const Facts& own, const Facts& facts) {
   for (const Fact& fact : own) {
     const std::string* theirs = find(facts, fact.name);
     bool absent = fact.name == "namespaces.time" && fact.value == "none";
@@ -219,17 +212,18 @@ Result<void> store(int record, const SandboxId& id, const std::vector<Line>& lin
 }  // namespace
 
 Result<void> write_receipt(const Host& host, const ReceiptSubject& subject) {
+  // What needs no probe is read while it is being started.
+  ATOLL_TRY(Request limits, read_enforced_limits(host, subject.id));
+  ATOLL_TRY(Facts own, linux::read_namespace_facts(fmt::format("/proc/{}", getppid())));
   ATOLL_TRY(ProbeMessage hello, receive_from_probe(subject.probe, agent::kProbeHere));
   ATOLL_TRY(Facts outside, read_outside(host, subject, hello.pid));
-  ATOLL_TRY(Facts limits, read_enforced_limits(host, subject.id));
   ATOLL_TRY(Facts inside, receive_inside(subject.probe, hello.pid));
   ATOLL_TRY_VOID(read_descriptors_again(outside, hello.pid));
   ATOLL_TRY(std::vector<Line> lines, compare(outside, inside));
   ATOLL_TRY_VOID(check_demands(outside, demands(subject)));
-  ATOLL_TRY_VOID(check_namespaces(outside));
+  ATOLL_TRY_VOID(check_namespaces(own, outside));
   ATOLL_TRY_VOID(check_landlock(inside));
-  ATOLL_TRY_VOID(check_demands(limits, wanted_limits(subject.request)));
-  for (const Fact& limit : limits) lines.push_back({limit.name, limit.value, kNobody});
+  ATOLL_TRY_VOID(check_demands(limit_facts(limits), limit_facts(subject.request)));
   ATOLL_TRY_VOID(store(subject.record, subject.id, lines));
   return linux::send_byte(subject.probe, 'G');
 }
@@ -240,7 +234,13 @@ Result<std::string> sign_receipt(const Host& host, const SandboxId& id) {
   if (!facts && facts.error().system_errno() == ENOENT)
     return Error(Code::kNotFound, "there is no receipt of " + id.string(), ENOENT);
   if (!facts) return std::move(facts).error();
-  return run_notary(host, facts->get());
+  // Limits may have been changed since birth: they are told as they are now.
+  ATOLL_TRY(std::string text, read_all(facts->get(), kMaxReceiptBytes));
+  ATOLL_TRY(Request limits, read_enforced_limits(host, id));
+  for (const Fact& limit : limit_facts(limits))
+    text += fmt::format("fact\t{}\t{}\t{}\n", limit.name, limit.value, kNobody);
+  ATOLL_TRY(Fd whole, make_sealed_memfd("atoll-facts", text));
+  return run_notary(host, whole.get());
 }
 
 }  // namespace atl::warden

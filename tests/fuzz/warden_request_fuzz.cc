@@ -19,9 +19,11 @@ void check_request(Bytes message) {
   if (!request.ok()) return;
   ATOLL_CHECK(std::memcmp(&*request, message.data(), sizeof(Request)) == 0);
   bool launch = request->operation == Operation::kLaunch;
-  ATOLL_CHECK(launch ? request->pids >= kMinPids && request->pids <= kMaxPids
+  bool limits = launch || request->operation == Operation::kLimits;
+  ATOLL_CHECK(limits ? request->pids >= kMinPids && request->pids <= kMaxPids
                      : request->memory_bytes == 0 && request->disk_bytes == 0);
-  if (request->operation == Operation::kLaunch || request->operation == Operation::kRemove)
+  ATOLL_CHECK(launch || (request->open_files == 0 && request->required == 0));
+  if (limits || request->operation == Operation::kRemove)
     for (char c : request->sandbox_id) ATOLL_CHECK(c != '/' && c != '.' && c != '\0');
 }
 

@@ -30,7 +30,7 @@ UNIT_TESTS = ["linux_test", "agent_test", "warden_test"]
 PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-notary", "atoll-sudo",
             "warden-test-probe", "agent-test-caller"]
 COMMANDS = [f"{disk.RELEASE}/{name}" for name in UNIT_TESTS]
-for system_test in ("run", "sudo", "processes", "crash", "leak", "receipt"):
+for system_test in ("run", "sudo", "processes", "crash", "leak", "receipt", "disk_rate"):
     COMMANDS.append(f"python3 {SYSTEM_TESTS}/{system_test}_test.py")
 COMMANDS.append(f"python3 {SYSTEM_TESTS}/selftest_test.py Selftest.test_every_wall_holds")
 

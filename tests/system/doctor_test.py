@@ -11,6 +11,7 @@ import atoll
 
 PROGRAM = os.path.join(atoll.BIN, "atoll")
 COVER_PROC = "mount -t tmpfs x /proc/sys/fs && exec \"$@\""
+HIDE_TIME = "echo in; read mapped; echo 0 > /proc/sys/user/max_time_namespaces && exec \"$@\""
 HIDE_NAMESPACES = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\""
 
 
@@ -51,15 +52,33 @@ class Doctor(unittest.TestCase):
     def test_this_host_can_carry_a_jail(self):
         code, jail, findings = examine()
         self.assertEqual((code, jail["usable"], jail["reason"]), (0, True, ""))
-        for name in ("kernel", "namespace.user", "namespace.time", "cgroup.memory", "cgroup.kill",
+        for name in ("kernel", "namespace.user", "namespace.net", "cgroup.memory", "cgroup.kill",
                      "mount.overlay", "mount.idmapped", "seccomp", "privileges", "uid_range"):
             self.assertEqual(findings[name]["state"], "ok", findings[name])
             self.assertEqual(findings[name]["class"], "required", findings[name])
+        self.assertEqual(findings["namespace.time"]["class"], "extra")
         for finding in findings.values():
             self.assertEqual(set(finding), {"name", "class", "state", "found", "remedy"})
             self.assertIn(finding["class"], ("required", "extra", "advice"))
             self.assertIn(finding["state"], ("ok", "missing", "unknown"))
             self.assertEqual(finding["state"] == "ok", finding["remedy"] == "", finding)
+
+    def test_a_time_namespace_that_the_kernel_has_but_refuses_is_missed(self):
+        if not os.path.exists("/proc/self/ns/time"):
+            self.skipTest("this kernel has no time namespaces")
+        command = ["unshare", "--user", "--keep-caps", "sh", "-c", HIDE_TIME, "sh", PROGRAM,
+                   "doctor", "--json"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as process:
+            self.assertEqual(process.stdout.readline(), "in\n")
+            for name in ("uid_map", "gid_map"):
+                with open(f"/proc/{process.pid}/{name}", "w", encoding="ascii") as file:
+                    file.write("0 0 4294967295")
+            report = json.loads(process.communicate("mapped\n", timeout=60)[0])
+        findings = {finding["name"]: finding for finding in report["findings"]}
+        self.assertEqual(findings["namespace.uts"]["state"], "ok", findings["namespace.uts"])
+        time = findings["namespace.time"]
+        self.assertEqual((time["state"], time["class"]), ("missing", "required"), time)
 
     def test_the_other_drivers_are_not_part_of_this_version(self):
         drivers = json.loads(doctor("--json").stdout)["drivers"]

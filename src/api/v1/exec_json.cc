@@ -47,9 +47,8 @@ json::object timings_json(const store::ExecRow& row) {
   return timings;
 }
 
-Result<void> add_stream(json::object& object, const store::ExecRow& row, sandbox::Sandbox& sandbox,
-                        agent::Stream stream) {
-  ATOLL_TRY(std::string bytes, sandbox.execs().read_output(row.id, stream, 0, kMaxInlineBytes));
+Result<void> add_stream(json::object& object, const sandbox::Exec& exec, agent::Stream stream) {
+  ATOLL_TRY(std::string bytes, exec.output().read(stream, 0, kMaxInlineBytes));
   std::string name = stream == agent::Stream::kStdout ? "stdout" : "stderr";
   // A character that the inline limit cuts in two must not turn all of it into base 64.
   if (bytes.size() == kMaxInlineBytes) {
@@ -74,7 +73,8 @@ std::string describe(const sandbox::ExecRequest& request) {
   json::array command;
   for (const std::string& argument : request.arguments) command.emplace_back(argument);
   object["cmd"] = std::move(command);
-  object["cwd"] = request.directory;
+  object["cwd"] = nullptr;
+  if (!request.directory.empty()) object["cwd"] = request.directory;
   object["user"] = request.user;
   object["timeout_ms"] = request.timeout_ms;
   json::object limits;
@@ -85,6 +85,14 @@ std::string describe(const sandbox::ExecRequest& request) {
   object["limits"] = std::move(limits);
   bool kills = request.on_output_limit == agent::OnOutputLimit::kKill;
   object["on_output_limit"] = kills ? "kill" : "cut";
+  object["stdin_open"] = request.input_mode == agent::InputMode::kOpen;
+  object["pty"] = nullptr;
+  if (request.terminal) {
+    json::object size;
+    size["cols"] = request.terminal->columns;
+    size["rows"] = request.terminal->rows;
+    object["pty"] = std::move(size);
+  }
   return json::serialize(object);
 }
 
@@ -117,10 +125,10 @@ json::object exec_summary_json(const store::ExecRow& row) {
   return object;
 }
 
-Result<json::object> exec_json(const store::ExecRow& row, sandbox::Sandbox& sandbox) {
-  json::object object = exec_summary_json(row);
-  ATOLL_TRY_VOID(add_stream(object, row, sandbox, agent::Stream::kStdout));
-  ATOLL_TRY_VOID(add_stream(object, row, sandbox, agent::Stream::kStderr));
+Result<json::object> exec_json(const sandbox::Exec& exec) {
+  json::object object = exec_summary_json(exec.row());
+  ATOLL_TRY_VOID(add_stream(object, exec, agent::Stream::kStdout));
+  ATOLL_TRY_VOID(add_stream(object, exec, agent::Stream::kStderr));
   return object;
 }
 

@@ -14,6 +14,6 @@ std::string describe(const sandbox::ExecRequest& request);
 
 boost::json::object exec_summary_json(const store::ExecRow& row);
 // With the output that is on disk, up to kMaxInlineBytes a stream.
-Result<boost::json::object> exec_json(const store::ExecRow& row, sandbox::Sandbox& sandbox);
+Result<boost::json::object> exec_json(const sandbox::Exec& exec);
 
 }  // namespace atl::api::v1

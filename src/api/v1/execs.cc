@@ -1,15 +1,16 @@
 #include "api/v1/execs.h"
 
-#include <charconv>
-
 #include <boost/json/parse.hpp>
 
+#include "api/base64.h"
 #include "api/json_reader.h"
 #include "api/json_reply.h"
+#include "api/query.h"
+#include "api/v1/exec_attach.h"
+#include "api/v1/exec_input.h"
 #include "api/v1/exec_json.h"
+#include "api/v1/exec_output.h"
 #include "api/v1/sandboxes.h"
-#include "api/v1/signal_names.h"
-#include "base/clock.h"
 #include "sandbox/environment.h"
 
 namespace atl::api::v1 {
@@ -23,9 +24,6 @@ using sandbox::Sandboxes;
 namespace {
 
 constexpr size_t kMaxVariables = 256;
-constexpr size_t kOutputPieceBytes = 64 * 1024;
-// How much longer than the program's own time limit a waiting call waits for its verdict.
-constexpr std::chrono::seconds kWaitGrace{30};
 
 struct ExecCall {
   ExecRequest request;
@@ -44,11 +42,29 @@ std::vector<std::string> parse_command(ObjectReader& reader) {
   return arguments.value_or(std::vector<std::string>());
 }
 
+// The agent looks it up inside; here only what no user can be called is refused.
 std::string parse_user(ObjectReader& reader) {
-  auto user = reader.optional_text("user", 32);
-  if (!user || *user == "user") return "user";
-  if (*user != "root") reader.refuse("user", "must be \"user\" or \"root\"");
-  return "root";
+  std::string user = reader.optional_text("user", agent::kMaxUserBytes).value_or("user");
+  auto is_printable = [](unsigned char c) { return c > ' ' && c < 0x7f && c != '/'; };
+  if (user.empty() || !std::all_of(user.begin(), user.end(), is_printable))
+    reader.refuse("user", "must be a name, a uid or uid:gid");
+  return user;
+}
+
+void parse_input(ObjectReader& reader, ExecRequest& request) {
+  auto text = reader.optional_text("stdin", agent::kMaxFirstInputBytes);
+  auto base64 = reader.optional_text("stdin_base64", agent::kMaxFirstInputBytes / 3 * 4 + 4);
+  if (text && base64) reader.refuse("stdin_base64", "and stdin exclude each other");
+  std::optional<std::string> bytes = base64 ? from_base64(*base64) : text.value_or("");
+  if (!bytes) reader.refuse("stdin_base64", "is not base 64 (RFC 4648, with padding)");
+  request.input = bytes.value_or("");
+  if (const json::object* terminal = reader.optional_object("pty")) {
+    auto size = parse_terminal_size(*terminal, "pty.");
+    if (!size) reader.adopt(std::move(size).error());
+    if (size) request.terminal = *size;
+  }
+  bool open = reader.optional_boolean("stdin_open").value_or(request.terminal.has_value());
+  request.input_mode = open ? agent::InputMode::kOpen : agent::InputMode::kEnds;
 }
 
 agent::OnOutputLimit parse_on_output_limit(ObjectReader& reader) {
@@ -97,15 +113,16 @@ Result<ExecCall> parse_exec(const Call& call, const Sandbox& sandbox) {
   for (const auto& [name, value] : variables)
     if (!sandbox::is_variable_name(name))
       reader.refuse("env", "has a name that no variable can have");
-  exec.request.environment = sandbox::compose_environment(
-      exec.request.user, sandbox.limits().wall.cpu_millis, {sandbox_variables(sandbox), variables});
+  exec.request.environment = sandbox::compose_environment(sandbox.limits().wall.cpu_millis,
+                                                          {sandbox_variables(sandbox), variables});
   auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
   if (directory && !directory->starts_with('/')) reader.refuse("cwd", "must be an absolute path");
-  exec.request.directory = directory.value_or(sandbox::home_of(exec.request.user));
+  exec.request.directory = directory.value_or("");
   exec.request.timeout_ms = reader.optional_small("timeout_ms", 1, sandbox::kMaxTimeoutMs)
                                 .value_or(sandbox::kDefaultTimeoutMs);
   parse_limits(reader, sandbox.limits(), exec.request);
   exec.request.on_output_limit = parse_on_output_limit(reader);
+  parse_input(reader, exec.request);
   exec.wait = reader.optional_boolean("wait").value_or(false);
   ATOLL_TRY_VOID(reader.finish());
   exec.description = describe(exec.request);
@@ -116,35 +133,63 @@ Error no_such_exec() {
   return Error(Code::kNotFound, "there is no such exec").with_reason("exec_not_found");
 }
 
-http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
-  auto received = std::chrono::steady_clock::now();
-  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  ATOLL_CO_TRY(ExecCall parsed, parse_exec(call, *sandbox));
-  auto deadline = received + std::chrono::milliseconds(parsed.request.timeout_ms) + kWaitGrace;
-  ATOLL_CO_TRY(std::shared_ptr<Exec> exec,
-               co_await sandbox->start_exec(std::move(parsed.request), parsed.description));
-  if (!parsed.wait) {
-    co_await exec->wait_started();
-    ATOLL_CO_TRY(json::object object, exec_json(exec->row(), *sandbox));
-    co_return std::optional(json_reply(202, object));
+// Waits until it has started or ended; false when the client has gone.
+http::Task<bool> wait_started(Call& call, Exec& exec) {
+  auto watch = call.exchange.watch_peer();
+  while (!exec.started() && !exec.ended()) {
+    bool changed = co_await exec.wait_changed();
+    if (!changed) co_return false;
   }
-  bool ended = co_await exec->wait_ended(deadline);
-  ATOLL_CO_TRY(json::object object, exec_json(exec->row(), *sandbox));
-  co_return std::optional(json_reply(ended ? 200 : 202, object));
+  co_return true;
 }
 
-http::Task<Result<store::ExecRow>> named_exec(Call& call, std::shared_ptr<Sandbox> sandbox) {
-  auto id = ExecId::parse(call.parameters.at(1));
-  if (!id) co_return no_such_exec();
-  ATOLL_CO_TRY(std::optional<store::ExecRow> row, co_await sandbox->execs().find(*id));
-  if (!row) co_return no_such_exec();
-  co_return *row;
+http::Task<void> wait_ended(Call& call, Exec& exec, SteadyTime deadline) {
+  auto watch = call.exchange.watch_peer();
+  static_cast<void>(co_await exec.wait_ended(deadline));
+}
+
+// The exec that an earlier life of atolld started for this call and did not answer with, or a new
+// one.
+http::Task<Result<std::shared_ptr<Exec>>> start_once(Call& call, std::shared_ptr<Sandbox> sandbox,
+                                                     ExecCall& parsed) {
+  if (call.made.exec) {
+    ATOLL_CO_TRY(std::shared_ptr<Exec> known, co_await sandbox->execs().open(*call.made.exec));
+    if (!known) co_return no_such_exec();
+    co_return known;
+  }
+  parsed.request.idempotency_key = call.idempotency_key;
+  auto started = co_await sandbox->start_exec(std::move(parsed.request), parsed.description);
+  co_return started;
+}
+
+// Whoever starts an exec and goes away leaves it running.
+http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
+  ATOLL_CO_TRY(ExecCall parsed, parse_exec(call, *sandbox));
+  ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await start_once(call, sandbox, parsed));
+  if (wants_events(call.exchange.request())) {
+    OutputPosition begin;
+    co_return co_await follow_exec(call, exec, begin, FirstEvent::kStart);
+  }
+  if (parsed.wait) {
+    co_await wait_ended(call, *exec, SteadyTime::max());
+    if (!exec->ended()) co_return std::optional<http::Response>();
+  } else {
+    bool is_there = co_await wait_started(call, *exec);
+    if (!is_there) co_return std::optional<http::Response>();
+  }
+  ATOLL_CO_TRY(json::object object, exec_json(*exec));
+  co_return std::optional(json_reply(parsed.wait ? 200 : 202, object));
 }
 
 http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
-  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  ATOLL_CO_TRY(store::ExecRow row, co_await named_exec(call, sandbox));
-  ATOLL_CO_TRY(json::object object, exec_json(row, *sandbox));
+  ATOLL_CO_TRY(auto wait_ms, number_parameter("wait_ms", call.exchange.request()));
+  if (wait_ms.value_or(0) > sandbox::kMaxTimeoutMs)
+    co_return invalid_parameter("wait_ms", "must be at most a day");
+  ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await named_exec(call, sandboxes));
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms.value_or(0));
+  if (wait_ms) co_await wait_ended(call, *exec, deadline);
+  ATOLL_CO_TRY(json::object object, exec_json(*exec));
   co_return std::optional(json_reply(200, object));
 }
 
@@ -168,62 +213,16 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
   co_return std::optional(json_reply(200, object));
 }
 
-http::Task<Reply> signal(Call& call, Sandboxes& sandboxes) {
-  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  ATOLL_CO_TRY(store::ExecRow row, co_await named_exec(call, sandbox));
-  ATOLL_CO_TRY(json::object object, parse_object(call.body));
-  ObjectReader reader(object);
-  auto number = signal_number(reader.text("signal", 16));
-  if (!number) reader.refuse("signal", "must be a name such as \"TERM\" or \"KILL\"");
-  ATOLL_CO_TRY_VOID(reader.finish());
-  ATOLL_CO_TRY_VOID(sandbox->signal_exec(row.id, *number));
-  http::Response response;
-  response.status = 204;
-  co_return std::optional(std::move(response));
-}
-
-struct OutputRange {
-  agent::Stream stream;
-  uint64_t offset;
-};
-
-Result<OutputRange> parse_output_range(const std::string& query) {
-  auto invalid = [](std::string_view field, std::string message) {
-    return Error(Code::kInvalid, std::move(message)).with_reason("invalid_field").with_field(field);
-  };
-  std::string name = http::query_parameter(query, "stream").value_or("stdout");
-  if (name != "stdout" && name != "stderr")
-    return invalid("stream", "stream must be stdout or stderr");
-  std::string text = http::query_parameter(query, "offset").value_or("0");
-  uint64_t offset = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), offset);
-  if (error != std::errc() || end != text.data() + text.size())
-    return invalid("offset", "offset must be a whole number");
-  return OutputRange{name == "stdout" ? agent::Stream::kStdout : agent::Stream::kStderr, offset};
-}
-
-// What is on disk from the offset on, as bytes.
-http::Task<Reply> output(Call& call, Sandboxes& sandboxes) {
-  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  ATOLL_CO_TRY(store::ExecRow row, co_await named_exec(call, sandbox));
-  ATOLL_CO_TRY(OutputRange range, parse_output_range(call.exchange.request().query));
-  ATOLL_CO_TRY(std::string piece,
-               sandbox->execs().read_output(row.id, range.stream, range.offset, kOutputPieceBytes));
-  http::Headers headers{{"Content-Type", "application/octet-stream"},
-                        {"X-Request-Id", call.request_id}};
-  Result<void> sent = co_await call.exchange.start_stream(200, std::move(headers));
-  while (sent && !piece.empty()) {
-    range.offset += piece.size();
-    sent = co_await call.exchange.write(piece);
-    auto next = sandbox->execs().read_output(row.id, range.stream, range.offset, kOutputPieceBytes);
-    if (!next) co_return std::optional<http::Response>();  // cut short: the chunked body has no end
-    piece = std::move(*next);
-  }
-  if (sent) sent = co_await call.exchange.finish();
-  co_return std::optional<http::Response>();
-}
-
 }  // namespace
+
+http::Task<Result<std::shared_ptr<Exec>>> named_exec(Call& call, Sandboxes& sandboxes) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
+  auto id = ExecId::parse(call.parameters.at(1));
+  if (!id) co_return no_such_exec();
+  ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await sandbox->execs().open(*id));
+  if (!exec) co_return no_such_exec();
+  co_return exec;
+}
 
 void add_exec_routes(Router& router, Sandboxes& sandboxes) {
   using http::Method;
@@ -231,11 +230,15 @@ void add_exec_routes(Router& router, Sandboxes& sandboxes) {
     return [&sandboxes, action](Call& call) { return action(call, sandboxes); };
   };
   const std::string base = "/v1/sandboxes/{id}/execs";
-  router.add({Method::kPost, base, bind(start)});
+  router.add({.method = Method::kPost,
+              .pattern = base,
+              .action = bind(start),
+              .effect = Route::Effect::kCreates});
   router.add({Method::kGet, base, bind(list)});
   router.add({Method::kGet, base + "/{exec}", bind(show)});
-  router.add({Method::kGet, base + "/{exec}/output", bind(output)});
-  router.add({Method::kPost, base + "/{exec}/signal", bind(signal)});
+  add_exec_output_route(router, sandboxes);
+  add_exec_input_routes(router, sandboxes);
+  add_exec_attach_route(router, sandboxes);
 }
 
 }  // namespace atl::api::v1

@@ -9,6 +9,11 @@ namespace atl::api::v1 {
 // How much of each stream an answer carries inline; the rest is read from …/output.
 inline constexpr size_t kMaxInlineBytes = 1024 * 1024;
 
+// All of them, those of exec_output.h, exec_input.h and exec_attach.h included.
 void add_exec_routes(Router& router, sandbox::Sandboxes& sandboxes);
+
+// The exec that the second parameter of the call names, in the sandbox of the first.
+http::Task<Result<std::shared_ptr<sandbox::Exec>>> named_exec(Call& call,
+                                                              sandbox::Sandboxes& sandboxes);
 
 }  // namespace atl::api::v1

@@ -8,7 +8,8 @@ namespace atl::api::v1 {
 
 void add_sandbox_routes(Router& router, sandbox::Sandboxes& sandboxes);
 
-// The sandbox that the first parameter of the call names, for its tenant.
+// The sandbox that the first parameter of the call names, by id or name, for its tenant. Refuses a
+// caller that expects another generation of it.
 Result<std::shared_ptr<sandbox::Sandbox>> named_sandbox(const Call& call,
                                                         sandbox::Sandboxes& sandboxes);
 

@@ -6,7 +6,7 @@
 
 namespace atl::api::v1 {
 
-// "TERM" or "SIGTERM"; only signals that a program can be ended or controlled with.
+// "TERM", "SIGTERM", "15", "RTMIN+1" or "RTMAX-1": from 1 to 64.
 std::optional<int> signal_number(std::string_view name);
 
 }  // namespace atl::api::v1

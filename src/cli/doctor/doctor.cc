@@ -72,7 +72,7 @@ Findings examine_host(const CommandLine& line) {
   return all;
 }
 
-Result<int> run_doctor(const CommandLine& line) {
+Result<int> run_command(const CommandLine& line, const DoctorCommand&) {
   Report report(examine_host(line));
   if (line.format == Format::kJson)
     printf("%s\n", boost::json::serialize(to_json(report)).c_str());

@@ -11,6 +11,6 @@ namespace atl::cli {
 Findings examine_host(const CommandLine& line);
 
 // The exit code: 0 when the jail is usable, else 1.
-Result<int> run_doctor(const CommandLine& line);
+Result<int> run_command(const CommandLine& line, const DoctorCommand&);
 
 }  // namespace atl::cli

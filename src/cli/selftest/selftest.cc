@@ -168,7 +168,7 @@ Result<void> Selftest::run(const std::vector<Victim>& victims) {
 
 }  // namespace
 
-Result<int> run_selftest(const CommandLine& line, const SelftestCommand& command) {
+Result<int> run_command(const CommandLine& line, const SelftestCommand& command) {
   ATOLL_TRY(std::string share, find_share());
   ATOLL_TRY(std::vector<Victim> victims, read_victims(share, command.only));
   if (command.mode == SelftestCommand::Mode::kList) return print_list(victims, line.format);
@@ -185,7 +185,7 @@ Result<int> run_selftest(const CommandLine& line, const SelftestCommand& command
   ATOLL_TRY(std::unique_ptr<HostOracle> oracle, HostOracle::create(line.places));
   InterruptGuard guard;
   Sandboxes sandboxes(std::move(server), oracle->environment());
-  guard.on_interrupt([&sandboxes, &oracle] {
+  guard.on_interrupt([&sandboxes, &oracle](int) {
     auto removed = sandboxes.remove_all();
     if (!removed) fprintf(stderr, "atoll: %s\n", removed.error().message().c_str());
     (void)oracle->remove_directory();

@@ -7,6 +7,6 @@
 
 namespace atl::cli::selftest {
 
-Result<int> run_selftest(const CommandLine& line, const SelftestCommand& command);
+Result<int> run_command(const CommandLine& line, const SelftestCommand& command);
 
 }  // namespace atl::cli::selftest

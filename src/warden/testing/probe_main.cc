@@ -145,6 +145,22 @@ std::string hog(size_t bytes) {
   return "held";
 }
 
+// As hog, in a process that stays.
+std::string hold(size_t bytes) {
+  int ready[2];
+  if (pipe2(ready, O_CLOEXEC) != 0) return "pipe";
+  pid_t child = fork();
+  if (child == 0) {
+    bool held = hog(bytes) == "held";
+    (void)write_all(ready[1], held ? "x" : "");
+    close_range(3, ~0u, 0);  // whoever reads our parent's answer waits for the end of it
+    while (true) pause();
+  }
+  close(ready[1]);
+  char byte;
+  return read(ready[0], &byte, 1) == 1 ? "held" : "died";
+}
+
 std::string count_forks(int wanted) {
   std::vector<pid_t> children;
   while (static_cast<int>(children.size()) < wanted) {
@@ -193,8 +209,10 @@ std::string counters() {
 std::string limited_answer(const std::string& question) {
   long argument = std::atol(question.substr(std::min(question.size(), question.find(' '))).c_str());
   if (question.starts_with("hog ")) return hog(static_cast<size_t>(argument));
+  if (question.starts_with("hold ")) return hold(static_cast<size_t>(argument));
   if (question.starts_with("forks ")) return count_forks(static_cast<int>(argument));
   if (question.starts_with("spin ")) return spin(static_cast<int>(argument));
+  if (question.starts_with("fill ")) return fill(question.substr(5));
   if (question == "files") return count_files();
   return report();
 }
@@ -358,9 +376,10 @@ bool give_receipt() {
 
 int main(int argc, char** argv) {
   std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "probe") return agent::run_probe().ok() ? 0 : 1;
+  if (mode == "end") return 0;
   if (mode == "lie" && argc == 4) return run_lying_probe(argv[2], argv[3]);
   if (mode == "spawner") {
+    if (!agent::pass_gate(agent::kSpawnersGateFd).ok()) return 1;
     run_spawner();
     return 0;
   }

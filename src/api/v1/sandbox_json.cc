@@ -1,0 +1,77 @@
+#include "api/v1/sandbox_json.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+
+#include "base/clock.h"
+
+namespace atl::api::v1 {
+
+namespace json = boost::json;
+using sandbox::Sandbox;
+
+namespace {
+
+// Zero stands for none in rows.
+json::value or_null(uint64_t number) {
+  return number == 0 ? json::value(nullptr) : json::value(number);
+}
+
+json::object limits_json(const store::SandboxRow& row) {
+  json::object limits;
+  limits["cpu"] = row.cpu_millis / 1000.0;
+  limits["memory_bytes"] = row.memory_bytes;
+  limits["pids"] = row.pids;
+  limits["disk_bytes"] = row.disk_bytes;
+  limits["output_bytes"] = row.output_bytes;
+  limits["open_files"] = row.open_files;
+  limits["disk_bytes_per_second"] = or_null(row.disk_bytes_per_second);
+  limits["cpu_time_ms"] = or_null(row.cpu_time_ms);
+  limits["on_oom"] = row.on_oom;
+  return limits;
+}
+
+json::array extras_json(uint32_t bits) {
+  json::array names;
+  for (const sandbox::NamedExtra& extra : sandbox::kExtras)
+    if (bits & static_cast<uint32_t>(extra.extra)) names.emplace_back(extra.name);
+  return names;
+}
+
+json::object network_json() {
+  json::object network;
+  network["allow"] = json::array();
+  return network;
+}
+
+}  // namespace
+
+json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
+  json::object object;
+  object["id"] = row.id.view();
+  object["name"] = nullptr;
+  if (row.name) object["name"] = *row.name;
+  object["state"] = live ? sandbox::state_name(live->state()) : row.state;
+  object["template"] = row.template_name;
+  object["isolation"] = "jail";
+  object["limits"] = limits_json(row);
+  object["require"] = extras_json(row.required_extras);
+  object["ttl_ms"] = or_null(row.ttl_ms);
+  object["idle_ttl_ms"] = or_null(row.idle_ttl_ms);
+  std::optional<WallTime> ends_at = live ? live->lifetime().ends_at() : std::nullopt;
+  object["ends_at"] = nullptr;
+  if (ends_at) object["ends_at"] = to_rfc3339(*ends_at);
+  object["on_ttl"] = "delete";
+  object["auto_resume"] = false;
+  object["persistence"] = "ephemeral";
+  object["network"] = network_json();
+  WallTime created{std::chrono::milliseconds(row.created_at_ms)};
+  json::error_code error;
+  object["metadata"] = json::parse(row.metadata, error);
+  object["generation"] = row.generation;
+  object["created_at"] = to_rfc3339(created);
+  if (!row.failure.empty()) object["failure"] = row.failure;
+  return object;
+}
+
+}  // namespace atl::api::v1

@@ -1,0 +1,37 @@
+// Relay: hands one request on to another server and its answer back, byte for byte where that is
+// safe. Header fields that concern one hop stay behind, and so does all that proves who somebody is
+// (Authorization, cookies, in both directions): the other server is a stranger. An upgrade, such as
+// to a WebSocket, becomes a tunnel.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "http/exchange.h"
+
+namespace atl::http {
+
+// A connection to the other server, used by two coroutines: one reads, one writes.
+class Upstream {
+ public:
+  virtual ~Upstream() = default;
+  // The next bytes; empty at the end of the stream.
+  virtual Task<Result<std::string>> read() = 0;
+  virtual Task<Result<void>> write(std::string_view bytes) = 0;
+  virtual void end_writing() = 0;
+  // Pending and later operations fail.
+  virtual void close() = 0;
+};
+
+struct RelayRequest {
+  std::string target;    // path and query for the other server
+  std::string host;      // its Host field
+  Headers for_upstream;  // added to the request
+  Headers for_client;    // added to the answer
+};
+
+// An error means that nothing was answered yet. An answer that breaks off is cut off here too.
+Task<Result<void>> relay(Exchange& exchange, Upstream& upstream, RelayRequest request);
+
+}  // namespace atl::http

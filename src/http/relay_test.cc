@@ -1,0 +1,192 @@
+#include "http/relay.h"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+
+#include "http/test_server.h"
+#include "http/wire.h"
+
+namespace atl::http {
+namespace {
+
+namespace asio = boost::asio;
+
+class SocketUpstream final : public Upstream {
+ public:
+  explicit SocketUpstream(asio::ip::tcp::socket socket) : socket_(std::move(socket)) {}
+
+  Task<Result<std::string>> read() override {
+    std::string bytes(4096, '\0');
+    asio::mutable_buffer into = asio::buffer(bytes);
+    auto [error, count] = co_await socket_.async_read_some(into, kAwait);
+    if (error && error != asio::error::eof) co_return Error(Code::kUnavailable, error.message());
+    bytes.resize(count);
+    co_return bytes;
+  }
+  Task<Result<void>> write(std::string_view bytes) override {
+    asio::const_buffer buffer(bytes.data(), bytes.size());
+    auto [error, count] = co_await asio::async_write(socket_, buffer, kAwait);
+    if (error) co_return Error(Code::kUnavailable, error.message());
+    co_return Result<void>();
+  }
+  void end_writing() override {
+    boost::system::error_code ignored;
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  }
+  void close() override {
+    boost::system::error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  asio::ip::tcp::socket socket_;
+};
+
+// A server that hands every request on to the one at `port`.
+struct RelayTo {
+  unsigned short port;
+  Task<void> operator()(Exchange& exchange) const {
+    auto executor = co_await asio::this_coro::executor;
+    asio::ip::tcp::socket socket(executor);
+    asio::ip::tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port);
+    auto [error] = co_await socket.async_connect(endpoint, kAwait);
+    EXPECT_FALSE(error);
+    SocketUpstream upstream(std::move(socket));
+    RelayRequest request{.target = exchange.request().target,
+                         .host = "localhost:1",
+                         .for_upstream = Headers(),
+                         .for_client = Headers()};
+    request.for_client.add("Added", "yes");
+    auto relayed = co_await relay(exchange, upstream, std::move(request));
+    if (relayed) co_return;
+    Response response = text_response(502, relayed.error().message());
+    static_cast<void>(co_await exchange.reply(std::move(response)));
+  }
+};
+
+// Tells what it was asked, and sends the body back.
+Task<void> echo(Exchange& exchange) {
+  Response response;
+  for (const auto& [name, value] : exchange.request().headers.fields())
+    response.headers.add("Got-" + name, value);
+  response.headers.add("Target", exchange.request().target);
+  response.headers.add("Set-Cookie", "a=b");
+  auto body = co_await exchange.read_body(8 << 20);
+  if (body) response.body = std::move(*body);
+  static_cast<void>(co_await exchange.reply(std::move(response)));
+}
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+TEST(Relay, KeepsWhatIsPrivateFromTheOtherServerAndItsCookiesFromTheClient) {
+  TestServer upstream(echo);
+  TestServer server(RelayTo{upstream.port()});
+  RawPeer peer(server.port());
+  peer.send(
+      "GET /a%20b?c=d HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer key\r\nCookie: x=y\r\n"
+      "Connection: close, Hop\r\nHop: 1\r\nUser-Agent: test\r\n\r\n");
+  std::string answer = peer.read_to_end();
+  EXPECT_TRUE(has(answer, "HTTP/1.1 200 OK\r\n"));
+  EXPECT_TRUE(has(answer, "Target: /a%20b?c=d\r\n"));
+  EXPECT_TRUE(has(answer, "Got-Host: localhost:1\r\n"));
+  EXPECT_TRUE(has(answer, "Got-User-Agent: test\r\n"));
+  EXPECT_TRUE(has(answer, "Added: yes\r\n"));
+  for (std::string_view withheld : {"key", "x=y", "Hop", "a=b"})
+    EXPECT_FALSE(has(answer, withheld)) << withheld << " in " << answer;
+}
+
+TEST(Relay, PassesBodiesOfBothKinds) {
+  TestServer upstream(echo);
+  TestServer server(RelayTo{upstream.port()});
+  std::string body(3 << 20, 'x');
+  RawPeer peer(server.port());
+  peer.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) +
+            "\r\n\r\n");
+  peer.send(body);
+  EXPECT_TRUE(has(peer.read_until("\r\n\r\n"), "Content-Length: 3145728\r\n"));
+  EXPECT_EQ(peer.read_exactly(body.size()), body);
+  peer.send("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+  peer.send("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+  EXPECT_TRUE(has(peer.read_until("\r\n\r\n"), "Got-Transfer-Encoding: chunked"));
+  EXPECT_EQ(peer.read_exactly(5), "abcde");
+}
+
+TEST(Relay, CutsAnAnswerThatBreaksOff) {
+  auto half = [](Exchange& exchange) -> Task<void> {
+    Headers headers;
+    headers.add("Content-Length", "10");
+    static_cast<void>(co_await exchange.start_stream(200, headers));
+    static_cast<void>(co_await exchange.write("12345"));
+  };
+  TestServer upstream(half);
+  TestServer server(RelayTo{upstream.port()});
+  RawPeer peer(server.port());
+  peer.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  std::string answer = peer.read_to_end();
+  EXPECT_TRUE(has(answer, "Content-Length: 10\r\n"));
+  EXPECT_TRUE(answer.ends_with("12345"));
+}
+
+TEST(Relay, EndsWhenTheOtherServerAnswersWithoutReadingTheBody) {
+  auto hasty = [](Exchange& exchange) -> Task<void> {
+    Response response = text_response(403, "no");
+    response.headers.add("Connection", "close");
+    static_cast<void>(co_await exchange.reply(std::move(response)));
+  };
+  TestServer upstream(hasty);
+  TestServer server(RelayTo{upstream.port()});
+  RawPeer peer(server.port());
+  peer.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000000\r\n\r\nsome");
+  EXPECT_TRUE(has(peer.read_until("\r\n\r\nno"), "HTTP/1.1 403"));
+  EXPECT_TRUE(server.has_connections_within(0, milliseconds(5000)));
+}
+
+TEST(Relay, TellsOfAServerThatDoesNotSpeakHttp) {
+  Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener.get(), 1), 0);
+  getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  TestServer server(RelayTo{ntohs(address.sin_port)});
+  RawPeer peer(server.port());
+  peer.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  {
+    RawPeer stranger(Fd(accept(listener.get(), nullptr, nullptr)));
+    stranger.send("220 hello\r\n\r\n");
+  }
+  EXPECT_TRUE(has(peer.read_to_end(), "HTTP/1.1 502"));
+}
+
+TEST(Relay, CarriesAWebSocket) {
+  auto repeat = [](Exchange& exchange) -> Task<void> {
+    auto web_socket = co_await exchange.accept_web_socket();
+    if (!web_socket) co_return;
+    auto message = co_await (*web_socket)->read();
+    while (message) {
+      static_cast<void>(co_await (*web_socket)->write(message->kind, message->data));
+      message = co_await (*web_socket)->read();
+    }
+  };
+  TestServer upstream(repeat);
+  TestServer server(RelayTo{upstream.port()});
+  RawPeer peer(server.port());
+  peer.send(
+      "GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n");
+  std::string head = peer.read_until("\r\n\r\n");
+  EXPECT_TRUE(has(head, "HTTP/1.1 101"));
+  EXPECT_TRUE(has(head, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
+  // "hi", masked by zeros, and its echo without a mask.
+  peer.send(std::string_view("\x81\x82\0\0\0\0hi", 8));
+  EXPECT_EQ(peer.read_exactly(4), "\x81\x02hi");
+  peer.close();
+  EXPECT_TRUE(server.has_connections_within(0, milliseconds(5000)));
+  EXPECT_TRUE(upstream.has_connections_within(0, milliseconds(5000)));
+}
+
+}  // namespace
+}  // namespace atl::http

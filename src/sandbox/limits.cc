@@ -1,0 +1,14 @@
+#include "sandbox/limits.h"
+
+namespace atl::sandbox {
+
+Limits limits_of(const store::SandboxRow& row) {
+  isolate::WallLimits wall{row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes};
+  wall.open_files = row.open_files;
+  wall.disk_bytes_per_second = row.disk_bytes_per_second;
+  wall.on_oom = row.on_oom == "sandbox" ? isolate::OnOom::kEndSandbox : isolate::OnOom::kEndExec;
+  wall.required_extras = row.required_extras;
+  return {wall, row.output_bytes, row.cpu_time_ms};
+}
+
+}  // namespace atl::sandbox

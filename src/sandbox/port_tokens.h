@@ -1,0 +1,39 @@
+// PortTokens: what makes the URL of a port private. A token opens one port of one sandbox until it
+// expires, for whoever has it, and nothing else. It is not stored: it is signed with a key that is
+// drawn at the first start; deleting the key file and restarting ends all tokens.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "store/tenant.h"
+
+namespace atl::sandbox {
+
+struct PortGrant {
+  store::TenantId tenant;
+  SandboxId sandbox;
+  uint16_t port;
+};
+
+class PortTokens {
+ public:
+  // Draws the key if there is no file.
+  static Result<PortTokens> open(const std::string& path);
+
+  std::string sign(const PortGrant& grant, WallTime expires) const;
+  // The tenant in whose name the bearer may use that port of that sandbox; nothing if the token is
+  // malformed, forged, for another port or sandbox, or has expired.
+  std::optional<store::TenantId> check(std::string_view token, SandboxId sandbox, uint16_t port,
+                                       WallTime now) const;
+
+ private:
+  explicit PortTokens(std::string key) : key_(std::move(key)) {}
+  std::string signature_of(const PortGrant& grant, int64_t expires_at) const;
+  std::string key_;
+};
+
+}  // namespace atl::sandbox

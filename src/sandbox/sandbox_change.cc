@@ -1,0 +1,123 @@
+#include "sandbox/sandbox_change.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace atl::sandbox {
+
+namespace {
+
+store::SandboxRow changed_row(store::SandboxRow row, const ChangeSandbox& request,
+                              const Clock& clock) {
+  if (request.ttl_ms) {
+    row.ttl_ms = *request.ttl_ms;
+    row.ttl_from_ms = to_milliseconds(clock.wall_now());
+  }
+  row.idle_ttl_ms = request.idle_ttl_ms.value_or(row.idle_ttl_ms);
+  row.metadata = request.metadata.value_or(row.metadata);
+  row.cpu_millis = request.cpu_millis.value_or(row.cpu_millis);
+  row.memory_bytes = request.memory_bytes.value_or(row.memory_bytes);
+  row.pids = request.pids.value_or(row.pids);
+  row.disk_bytes = request.disk_bytes.value_or(row.disk_bytes);
+  row.disk_bytes_per_second = request.disk_bytes_per_second.value_or(row.disk_bytes_per_second);
+  row.output_bytes = request.output_bytes.value_or(row.output_bytes);
+  row.open_files = request.open_files.value_or(row.open_files);
+  row.cpu_time_ms = request.cpu_time_ms.value_or(row.cpu_time_ms);
+  return row;
+}
+
+bool changes_wall(const store::SandboxRow& before, const store::SandboxRow& after) {
+  return before.limits_unsettled || before.cpu_millis != after.cpu_millis ||
+         before.memory_bytes != after.memory_bytes || before.pids != after.pids ||
+         before.disk_bytes != after.disk_bytes ||
+         before.disk_bytes_per_second != after.disk_bytes_per_second;
+}
+
+// `before`, with limits that cover both.
+store::SandboxRow unsettled_row(store::SandboxRow before, const store::SandboxRow& after) {
+  before.cpu_millis = std::max(before.cpu_millis, after.cpu_millis);
+  before.memory_bytes = std::max(before.memory_bytes, after.memory_bytes);
+  before.pids = std::max(before.pids, after.pids);
+  before.disk_bytes = std::max(before.disk_bytes, after.disk_bytes);
+  bool unlimited = before.disk_bytes_per_second == 0 || after.disk_bytes_per_second == 0;
+  uint64_t rate = std::max(before.disk_bytes_per_second, after.disk_bytes_per_second);
+  before.disk_bytes_per_second = unlimited ? 0 : rate;
+  before.limits_unsettled = true;
+  return before;
+}
+
+Task<Result<void>> store_row(Services& services, store::SandboxRow row) {
+  auto change = [row](store::Catalog& catalog) { return catalog.sandboxes().change(row); };
+  auto stored = co_await services.ledger.run(change);
+  if (!stored && stored.error().code() == Code::kNotFound)
+    co_return std::move(stored).error().with_reason("sandbox_not_found");
+  co_return stored;
+}
+
+// Reserves and stores; what could not be stored is not reserved either.
+Task<Result<void>> take_over(Services& services, std::shared_ptr<Sandbox> sandbox,
+                             store::SandboxRow row) {
+  store::SandboxRow before = sandbox->row();
+  ATOLL_CO_TRY_VOID(sandbox->apply(row));
+  auto stored = co_await store_row(services, row);
+  if (stored) co_return stored;
+  auto back = sandbox->apply(before);
+  if (!back) log_error("more stays reserved", {{"sandbox", row.id.view()}, back.error()});
+  co_return stored;
+}
+
+Task<Result<void>> change_wall(Services& services, std::shared_ptr<Sandbox> sandbox,
+                               store::SandboxRow after) {
+  store::SandboxRow before = sandbox->row();
+  store::SandboxRow both = unsettled_row(before, after);
+  ATOLL_CO_TRY_VOID(co_await take_over(services, sandbox, both));
+  isolate::WallLimits wanted = limits_of(after).wall;
+  auto changed = co_await services.driver.change_limits(after.id, wanted);
+  if (changed) {
+    after.limits_unsettled = false;
+    co_return co_await take_over(services, sandbox, after);
+  }
+  // Its answer may have been lost after the change was made.
+  isolate::WallLimits old = limits_of(before).wall;
+  auto restored = co_await services.driver.change_limits(before.id, old);
+  if (restored) restored = co_await take_over(services, sandbox, before);
+  if (!restored)
+    log_error("limits stay unsettled", {{"sandbox", before.id.view()}, restored.error()});
+  co_return std::move(changed).error();
+}
+
+Error not_running(State state) {
+  return Error(Code::kConflict,
+               "the sandbox is " + std::string(state_name(state)) + ", not running")
+      .with_reason("sandbox_not_running");
+}
+
+}  // namespace
+
+Task<Result<void>> change_sandbox(Services& services, std::shared_ptr<Sandbox> sandbox,
+                                  ChangeSandbox request) {
+  if (sandbox->state() == State::kCreating || sandbox->state() == State::kDeleting)
+    co_return not_running(sandbox->state());
+  const store::SandboxRow& now = sandbox->row();
+  if (request.open_files.value_or(0) > now.open_files)
+    co_return Error(Code::kInvalid, "open_files of a sandbox that exists can only be lowered")
+        .with_reason("limit_fixed")
+        .with_field("limits.open_files");
+  store::SandboxRow after = changed_row(now, request, services.clock);
+  if (!changes_wall(now, after)) co_return co_await take_over(services, sandbox, after);
+  if (sandbox->state() != State::kRunning) co_return not_running(sandbox->state());
+  co_return co_await change_wall(services, sandbox, after);
+}
+
+Task<Result<void>> settle_limits(Services& services, std::shared_ptr<Sandbox> sandbox) {
+  store::SandboxRow row = sandbox->row();
+  isolate::WallLimits stored = limits_of(row).wall;
+  auto settled = co_await services.driver.change_limits(row.id, stored);
+  row.limits_unsettled = false;
+  if (settled) co_return co_await take_over(services, sandbox, row);
+  log_error("limits stay unsettled", {{"sandbox", row.id.view()}, settled.error()});
+  co_return Result<void>();
+}
+
+}  // namespace atl::sandbox
