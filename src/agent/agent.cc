@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/crash_point.h"
 #include "base/file.h"
 
 namespace atl::agent {
@@ -126,6 +127,7 @@ void Agent::accept_newest() {
     if (!socket) return;
     drop_connection();
     connection_.emplace(std::move(socket));
+    crash_point("hello");
     connection_->queue(encode(Hello{kProtocolVersion, nonce_, execs_.offsets()}));
   }
 }
@@ -150,6 +152,7 @@ void Agent::drop_connection() {
 
 bool Agent::obey(const Frame& frame) {
   if (connection_->welcomed() == (frame.type == FrameType::kWelcome)) return false;
+  crash_point(frame_name(frame.type));
   switch (frame.type) {
     case FrameType::kWelcome:
       return welcome(frame.payload);

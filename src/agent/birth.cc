@@ -10,6 +10,7 @@
 
 #include <cstring>
 
+#include "base/crash_point.h"
 #include "base/file.h"
 
 namespace atl::agent {
@@ -38,7 +39,9 @@ Result<BirthRecord> read_birth_record() {
   bool known = record.has_spawner <= 1 && record.on_oom <= OnOom::kEndSandbox &&
                record.has_probe <= 1 && record.has_sudo <= 1 && record.reserved[0] == 0 &&
                record.reserved[1] == 0;
-  if (!known) return Error(Code::kCorrupt, "birth record has an unknown field");
+  if (!known || record.crash_at.back() != '\0')
+    return Error(Code::kCorrupt, "birth record has an unknown field");
+  arm_crash_point(record.crash_at.data());
   return record;
 }
 

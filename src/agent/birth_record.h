@@ -48,7 +48,8 @@ struct BirthRecord {
   uint8_t has_sudo;   // the same
   uint8_t reserved[2];
   std::array<unsigned char, kNonceBytes> nonce;
+  std::array<char, 32> crash_at = {};  // the name of a crash point, for tests; empty otherwise
 };
-static_assert(sizeof(BirthRecord) == 24);
+static_assert(sizeof(BirthRecord) == 56);
 
 }  // namespace atl::agent

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "agent/probe.h"
+#include "base/crash_point.h"
 #include "base/ids.h"
 
 namespace atl::agent {
@@ -57,6 +58,7 @@ void ExecTable::launch(uint32_t number, const Start& start, std::string_view pay
     return;
   }
   auto launched = launcher_.launch(leaf, start, payload, launcher_.null_device());
+  crash_point("launched");
   bool failed = !launched.ok();
   exec.launched(std::move(launched));
   if (!failed) return;
@@ -148,6 +150,7 @@ std::optional<std::string> ExecTable::next_report() {
   for (size_t i = 0; i < execs_.size(); ++i, ++next) {
     if (next == execs_.end()) next = execs_.begin();
     auto frame = next->second.next_report();
+    if (frame) crash_point("report");
     if (!frame) continue;
     last_reported_ = next->first;
     return frame;
@@ -202,6 +205,7 @@ std::optional<ReapedChild> ExecTable::reap_one() {
   int looked = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
   pid_t pid = info.si_pid;
   if (looked != 0 || pid == 0) return std::nullopt;
+  crash_point("reap");
   Exec* exec = find_by_pid(pid);
   Death death;
   if (exec != nullptr) exec->program().read_storage_bytes(death);

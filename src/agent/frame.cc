@@ -52,6 +52,52 @@ bool is_from_agent(FrameType type) {
 
 }  // namespace
 
+std::string_view frame_name(FrameType type) {
+  switch (type) {
+    case FrameType::kWelcome:
+      return "welcome";
+    case FrameType::kStart:
+      return "start";
+    case FrameType::kAcknowledge:
+      return "acknowledge";
+    case FrameType::kSignal:
+      return "signal";
+    case FrameType::kExitAcknowledge:
+      return "exit_acknowledge";
+    case FrameType::kInput:
+      return "input";
+    case FrameType::kInputEnd:
+      return "input_end";
+    case FrameType::kResize:
+      return "resize";
+    case FrameType::kOpenFiles:
+      return "open_files";
+    case FrameType::kOpenPort:
+      return "open_port";
+    case FrameType::kChannelData:
+      return "channel_data";
+    case FrameType::kChannelEnd:
+      return "channel_end";
+    case FrameType::kChannelCredit:
+      return "channel_credit";
+    case FrameType::kChannelClose:
+      return "channel_close";
+    case FrameType::kHello:
+      return "hello";
+    case FrameType::kStarted:
+      return "started";
+    case FrameType::kStartFailed:
+      return "start_failed";
+    case FrameType::kOutput:
+      return "output";
+    case FrameType::kExit:
+      return "exit";
+    case FrameType::kInputTaken:
+      return "input_taken";
+  }
+  return "unknown";
+}
+
 Error malformed(std::string_view what) {
   return Error(Code::kCorrupt, "malformed " + std::string(what) + " frame");
 }

@@ -71,6 +71,9 @@ class FrameReader {
   size_t end_ = 0;    // end of received bytes; the rest of buffer_ is room
 };
 
+// For logs and tests.
+std::string_view frame_name(FrameType type);
+
 // Builds a frame: reserves the header, lets the payload be appended, fills in the length.
 class FrameWriter {
  public:

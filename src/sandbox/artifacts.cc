@@ -81,7 +81,7 @@ Task<void> keep_artifacts(std::shared_ptr<Sandbox> sandbox, Services& services) 
   if (!taken) kept = std::move(taken).error();
   if (taken && taken->truncated) log_info("not all artifacts are kept", {{"sandbox", id.view()}});
   int64_t now_ms = to_milliseconds(services.clock.wall_now());
-  if (kept) kept = collection.keep(sandbox->tenant(), now_ms);
+  if (kept) kept = collection.keep(sandbox->row().tenant, now_ms);
   if (!kept) log_warning("artifacts are lost", {{"sandbox", id.view()}, kept.error()});
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/limits.h"
 
@@ -36,7 +37,9 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   auto insert = [row, key](store::Catalog& catalog) {
     return key ? catalog.idempotency().insert_exec(*key, row) : catalog.execs().insert(row);
   };
+  crash_point("exec.sent");
   auto stored = co_await services_.ledger.run(insert);
+  crash_point("exec.row");
   if (stored) co_return exec;
   if (!exec->ended())
     leave(*exec, ended_row(row, Verdict::kPlatformError, "it was not stored", exec->offsets()));
@@ -211,12 +214,15 @@ Result<void> ExecTable::handle_output(const agent::Frame& frame, isolate::AgentL
   Entry* entry = entry_of(frame.number);
   if (!entry) return Error(Code::kCorrupt, "output of an exec that does not run");
   ATOLL_TRY(uint64_t end, entry->exec->append(output));
+  crash_point("exec.output");
   link.send(agent::encode(frame.number, agent::Acknowledge{output.stream, end}));
+  crash_point("exec.acknowledged");
   return {};
 }
 
 Result<void> ExecTable::handle_input_taken(const agent::Frame& frame) {
   ATOLL_TRY(agent::InputTaken taken, agent::decode_input_taken(frame.payload));
+  crash_point("input.taken");
   Entry* entry = entry_of(frame.number);
   return entry ? entry->exec->set_taken(taken) : Result<void>();
 }
@@ -227,8 +233,10 @@ Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink
   if (Entry* entry = entry_of(number)) {
     std::shared_ptr<Exec> exec = entry->exec;
     ATOLL_CO_TRY_VOID(exec->check_exit(exit));
+    crash_point("exec.exit");
     store::ExecRow row = ended_row(exec->row(), exit);
     ATOLL_CO_TRY_VOID(co_await finish(exec, row));
+    crash_point("exec.finished");
   }
   link.send(agent::encode_exit_acknowledge(number));
   co_return Result<void>();

@@ -1,5 +1,6 @@
 #include "sandbox/idempotency.h"
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "store/sha256.h"
 
@@ -56,6 +57,7 @@ Task<Result<Idempotency::Turn>> Idempotency::take(IdempotencyKey key, std::strin
     return catalog.idempotency().take(key, hash, now_ms);
   };
   ATOLL_CO_TRY(store::IdempotencyRow row, co_await ledger_.run(take_row));
+  crash_point("idempotency.row");
   if (row.request != hash) co_return key_reused();
   turn.answer_ = row.answer;
   turn.flight_->answer = row.answer;
@@ -67,7 +69,9 @@ Task<Result<void>> Idempotency::finish(Turn& turn, StoredAnswer answer) {
   auto store_answer = [key = turn.key(), answer](store::Catalog& catalog) {
     return catalog.idempotency().set_answer(key, answer);
   };
+  crash_point("idempotency.made");
   ATOLL_CO_TRY_VOID(co_await ledger_.run(store_answer));
+  crash_point("idempotency.answer");
   turn.flight_->answer = std::move(answer);
   co_return Result<void>();
 }

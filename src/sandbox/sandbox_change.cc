@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 
 namespace atl::sandbox {
@@ -50,6 +51,7 @@ store::SandboxRow unsettled_row(store::SandboxRow before, const store::SandboxRo
 Task<Result<void>> store_row(Services& services, store::SandboxRow row) {
   auto change = [row](store::Catalog& catalog) { return catalog.sandboxes().change(row); };
   auto stored = co_await services.ledger.run(change);
+  crash_point("patch.row");
   if (!stored && stored.error().code() == Code::kNotFound)
     co_return std::move(stored).error().with_reason("sandbox_not_found");
   co_return stored;
@@ -73,7 +75,9 @@ Task<Result<void>> change_wall(Services& services, std::shared_ptr<Sandbox> sand
   store::SandboxRow both = unsettled_row(before, after);
   ATOLL_CO_TRY_VOID(co_await take_over(services, sandbox, both));
   isolate::WallLimits wanted = limits_of(after).wall;
+  crash_point("patch.begun");
   auto changed = co_await services.driver.change_limits(after.id, wanted);
+  crash_point("patch.limits");
   if (changed) {
     after.limits_unsettled = false;
     co_return co_await take_over(services, sandbox, after);

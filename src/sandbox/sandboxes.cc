@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/artifacts.h"
 
@@ -114,6 +115,7 @@ Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox re
     settled_.notify_all();
     co_return std::move(made).error();
   }
+  crash_point("create.row");
   CreateTimings timings{};
   timings.reserve = since(begin);
   made = co_await start(sandbox, timings);
@@ -157,9 +159,11 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   isolate::LaunchSpec spec{row.id, row.image, sandbox->limits().wall, row.nonce};
   auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
+  crash_point("create.launched");
   timings.launch = since(begin);
   begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await sandbox->attach());
+  crash_point("create.attached");
   auto store_state = [tenant = row.tenant, id = row.id](store::Catalog& catalog) {
     return catalog.sandboxes().set_state(tenant, id, "running", "");
   };
@@ -168,6 +172,7 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
     co_return Error(Code::kUnavailable, "the sandbox ended while it was created")
         .with_reason("isolate_failed");
   sandbox->set_running();
+  crash_point("create.running");
   std::optional<SteadyTime> end = sandbox->lifetime().deadline();
   if (end && *end < wake_) due_.notify_all();
   timings.attach = since(begin);
@@ -219,18 +224,22 @@ Task<Result<void>> Sandboxes::try_delete(std::shared_ptr<Sandbox> sandbox) {
   };
   auto stored = co_await services_.ledger.run(store_state);
   if (!stored && stored.error().code() != Code::kNotFound) co_return std::move(stored).error();
+  crash_point("delete.begun");
   free_name(*sandbox);
   settled_.notify_all();
   co_await keep_artifacts_once(sandbox);
   co_await sandbox->begin_deletion();
   ATOLL_CO_TRY_VOID(co_await free_isolate(sandbox));
+  crash_point("delete.removed");
   ATOLL_CO_TRY_VOID(services_.outputs.remove_sandbox_logs(id));
+  crash_point("delete.logs");
   auto delete_row = [tenant = sandbox->row().tenant, id](store::Catalog& catalog) {
     return catalog.sandboxes().remove(tenant, id);
   };
   // kNotFound: a second delete of the same sandbox came to its end first.
   auto deleted = co_await services_.ledger.run(delete_row);
   if (!deleted && deleted.error().code() != Code::kNotFound) co_return std::move(deleted).error();
+  crash_point("delete.row");
   all_.erase(id);
   co_return Result<void>();
 }
@@ -269,11 +278,13 @@ Task<Result<void>> Sandboxes::adopt() {
     bool exists = unowned.erase(row.id) > 0;
     if (all_.contains(row.id)) continue;  // taken up by an attempt that failed later on
     ATOLL_CO_TRY_VOID(co_await adopt_row(row, exists));
+    crash_point("adopt.row");
   }
   for (SandboxId id : unowned) {
     log_warning("removing an isolate that no row knows", {{"sandbox", id.view()}});
     ATOLL_CO_TRY_VOID(co_await services_.driver.remove(id));
   }
+  crash_point("adopt.done");
   log_info("took up sandboxes", {{"sandboxes", all_.size()}, {"removed", unowned.size()}});
   co_return Result<void>();
 }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "agent/birth_record.h"
+#include "base/crash_point.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "linux/mounts.h"
@@ -85,6 +86,7 @@ LaunchOutcome Launch::run_steps() {
     Result<void> result =
         injected ? Error::from_errno("injected failure", ECANCELED) : (this->*step.call)();
     if (!result) return failed(step.step, result.error());
+    if (crash_points_watched) reach_crash_point(fmt::format("launch.{}", step_name(step.step)));
   }
   return {};
 }
@@ -157,6 +159,7 @@ Result<Fd> Launch::make_birth_record() const {
   birth.has_sudo = 1;
   static_assert(sizeof birth.nonce == sizeof request_.nonce);
   birth.nonce = request_.nonce;
+  take_armed_point("atoll-agent").copy(birth.crash_at.data(), birth.crash_at.size() - 1);
   char bytes[sizeof birth];
   std::memcpy(bytes, &birth, sizeof birth);
   return linux::make_sealed_memory("atoll-birth", {bytes, sizeof bytes});

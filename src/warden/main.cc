@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "warden/layer_pool.h"
 #include "warden/options.h"
@@ -25,6 +26,7 @@ Result<void> run(const warden::Options& options) {
     if (warden::pool_exists(host)) ATOLL_TRY_VOID(warden::mount_pool(host, 0));
     return warden::remove_all(host);
   }
+  watch_crash_directory(options.run_dir, "atoll-warden");
   ATOLL_TRY_VOID(warden::prepare(host, options));
   ATOLL_TRY_VOID(warden::drop_capabilities());
   return warden::Service(host).run();

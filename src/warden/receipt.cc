@@ -13,6 +13,7 @@
 #include "linux/file_rules.h"
 #include "linux/pidfd.h"
 #include "linux/process_facts.h"
+#include "linux/sealed_memory.h"
 #include "linux/traced_filter.h"
 #include "linux/unix_socket.h"
 #include "warden/agent_binary.h"
@@ -239,7 +240,7 @@ Result<std::string> sign_receipt(const Host& host, const SandboxId& id) {
   ATOLL_TRY(Request limits, read_enforced_limits(host, id));
   for (const Fact& limit : limit_facts(limits))
     text += fmt::format("fact\t{}\t{}\t{}\n", limit.name, limit.value, kNobody);
-  ATOLL_TRY(Fd whole, make_sealed_memfd("atoll-facts", text));
+  ATOLL_TRY(Fd whole, linux::make_sealed_memory("atoll-facts", text));
   return run_notary(host, whole.get());
 }
 

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "warden/images.h"
 #include "warden/isolate_groups.h"
@@ -23,8 +24,11 @@ Result<void> remove_listener(const Host& host, const SandboxId& id) {
 
 // Processes first: they use all the rest.
 Result<void> free_what_it_held(const Host& host, const SandboxId& id) {
+  crash_point("remove.begun");
   ATOLL_TRY_VOID(remove_groups(host, id));
+  crash_point("remove.groups");
   ATOLL_TRY_VOID(remove_layer(host, id));
+  crash_point("remove.layer");
   return remove_listener(host, id);
 }
 
@@ -39,6 +43,7 @@ Result<void> remove_isolate(const Host& host, const SandboxId& id) {
 Result<void> remove_isolate(const Host& host, const SandboxId& id, RecordLock record) {
   ATOLL_TRY_VOID(free_what_it_held(host, id));
   ATOLL_TRY_VOID(free_uid_range(host, id, record.directory.get()));
+  crash_point("remove.uids");
   return remove_record(host, id);
 }
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "linux/unix_socket.h"
 #include "warden/errand.h"
@@ -103,6 +104,7 @@ void Service::reap() {
     if (helper == helpers_.end()) continue;  // the first process of an isolate
     Errand finished = *helper;
     helpers_.erase(helper);
+    crash_point("helper.ended");
     finish_helper(finished, status);
   }
 }
@@ -134,7 +136,9 @@ void Service::receive(uint64_t number) {
     log_warning("closed a connection", {request.error()});
     return close_connection(number);
   }
+  crash_point("request.received");
   start_helper(*request, number);
+  crash_point("helper.started");
 }
 
 void Service::start_helper(const Request& request, uint64_t number) {

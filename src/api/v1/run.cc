@@ -129,6 +129,12 @@ Result<void> take_code(json::object& object, json::object& exec, Sandboxes& sand
 Result<Run> parse_run(std::string_view body, Sandboxes& sandboxes) {
   ATOLL_TRY(json::object object, parse_object(body));
   Run run;
+  // It would be gone before anybody could use the name, or be somebody else's.
+  for (std::string_view field : {"name", "on_name_conflict"})
+    if (object.contains(field))
+      return Error(Code::kInvalid, "the sandbox of a run has no name")
+          .with_reason("unknown_field")
+          .with_field(field);
   ATOLL_TRY(run.files, take_files(object));
   for (std::string_view field : kExecFields) {
     if (json::value* value = object.if_contains(field)) run.exec[field] = *value;
@@ -168,7 +174,7 @@ class Doomed {
 
  private:
   static Task<void> remove(Sandboxes& sandboxes, std::shared_ptr<Sandbox> sandbox) {
-    auto removed = co_await sandboxes.remove(sandbox->tenant(), sandbox->id());
+    auto removed = co_await sandboxes.remove(sandbox->row().tenant, sandbox->id());
     if (!removed) log_warning("left for the sweep", {removed.error()});
   }
 
@@ -250,7 +256,7 @@ http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
                co_await sandbox->start_exec(std::move(parsed.request), parsed.description));
   bool ended = co_await wait_ended(call, *exec);
   if (!ended) co_return std::optional<http::Response>();
-  ATOLL_CO_TRY(json::object object, exec_json(exec->row(), *sandbox));
+  ATOLL_CO_TRY(json::object object, exec_json(*exec));
   phase = std::chrono::steady_clock::now();
   doomed.dismiss();
   auto removed = co_await sandboxes.remove(call.tenant, sandbox->id());
@@ -272,7 +278,9 @@ http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
 
 void add_run_route(Router& router, Sandboxes& sandboxes) {
   auto action = [&sandboxes](Call& call) { return run_once(call, sandboxes); };
-  router.add({http::Method::kPost, "/v1/run", action});
+  Route route{http::Method::kPost, "/v1/run", action};
+  route.effect = Route::Effect::kCreates;
+  router.add(std::move(route));
 }
 
 }  // namespace atl::api::v1
