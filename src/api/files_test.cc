@@ -122,7 +122,9 @@ TEST_P(Ranges, AreServed) {
   auto read = with(Method::kGet, "/files/digits", {{"Range", GetParam().range}});
   EXPECT_EQ(read.status, GetParam().status);
   EXPECT_EQ(header_of(read, "Content-Range"), GetParam().content_range);
-  if (read.status != 416) EXPECT_EQ(read.body, GetParam().body);
+  if (read.status != 416) {
+    EXPECT_EQ(read.body, GetParam().body);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(OfTenBytes, Ranges,
@@ -318,7 +320,9 @@ TEST_F(FilesApi, ArtifactsOutliveTheirSandbox) {
     EXPECT_EQ(send(Method::kGet, "/artifacts/deep/table.csv").body, "a,b\n");
     EXPECT_EQ(code_of(send(Method::kGet, "/artifacts/nothing")), "artifact_not_found");
     EXPECT_EQ(send(Method::kGet, "/artifacts/../other").status, 404);
-    if (alive) EXPECT_EQ(send(Method::kDelete, "").status, 204);
+    if (alive) {
+      EXPECT_EQ(send(Method::kDelete, "").status, 204);
+    }
   }
   auto nothing =
       server_.send(Method::kGet, "/v1/sandboxes/" + SandboxId::draw().string() + "/artifacts");
@@ -358,19 +362,18 @@ TEST(RunApi, WhatIsWrongIsRefusedAndLeavesNothing) {
         R"({"template":"python","cmd":["x"],"files":[{"path":"a","text":"x"}]})",
         R"({"template":"python","cmd":["x"],"files":[{"path":"/a"}]})",
         R"({"template":"python","cmd":["x"],"timeout_ms":"soon"})",
-        R"({"template":"python","code":"print(1)"})
-    "}) {
-        EXPECT_EQ(server.send(Method::kPost, "/v1/run", body).status, 400)
-        << body;
-}
-EXPECT_EQ(server.send(Method::kPost, "/v1/run", R"({"template":"none","cmd":["x"]})").status, 404);
-auto full = server.send(Method::kPost, "/v1/run",
-                        R"({"template":"python","cmd":["x"],
+        R"x({"template":"python","code":"print(1)"})x"}) {
+    EXPECT_EQ(server.send(Method::kPost, "/v1/run", body).status, 400) << body;
+  }
+  EXPECT_EQ(server.send(Method::kPost, "/v1/run", R"({"template":"none","cmd":["x"]})").status,
+            404);
+  auto full = server.send(Method::kPost, "/v1/run",
+                          R"({"template":"python","cmd":["x"],
                               "files":[{"path":"/a.full","text":"x"}]})");
-EXPECT_EQ(full.status, 507) << full.body;
-for (int i = 0; i < 200 && server.bed.sandboxes().size() > 0; ++i)
-  server.send(Method::kGet, "/healthz");
-EXPECT_EQ(server.bed.sandboxes().size(), 0u);
+  EXPECT_EQ(full.status, 507) << full.body;
+  for (int i = 0; i < 200 && server.bed.sandboxes().size() > 0; ++i)
+    server.send(Method::kGet, "/healthz");
+  EXPECT_EQ(server.bed.sandboxes().size(), 0u);
 }
 
 }  // namespace
