@@ -161,7 +161,7 @@ TEST_F(FilesApi, NamesOfAnyBytesWork) {
   EXPECT_FALSE(read.headers.find("X-Evil"));
   json::object page = body_of(send(Method::kGet, "/files/d?list"));
   json::object entry = page["entries"].as_array().at(0).as_object();
-  EXPECT_EQ(entry["name_base64"], to_base64("\xff\r\nX-Evil: 1"));
+  EXPECT_EQ(entry["name_base64"].as_string(), to_base64("\xff\r\nX-Evil: 1"));
   EXPECT_FALSE(entry.contains("name"));
 }
 
@@ -346,7 +346,7 @@ TEST(RunApi, RunsOnceAndLeavesNothing) {
   EXPECT_EQ(body["verdict"], "ok");
   json::object artifact = body["artifacts"].as_array().at(0).as_object();
   EXPECT_EQ(artifact["name"], "a.txt");
-  EXPECT_EQ(artifact["base64"], to_base64("kept"));
+  EXPECT_EQ(artifact["base64"].as_string(), to_base64("kept"));
   std::string id(body["sandbox_id"].as_string());
   EXPECT_EQ(server.send(Method::kGet, "/v1/sandboxes/" + id).status, 404);
   EXPECT_EQ(server.send(Method::kGet, "/v1/sandboxes/" + id + "/artifacts/a.txt").body, "kept");

@@ -223,7 +223,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
     answered = true;
     co_return http::Response();
   }
-  response->headers.add("X-Request-Id", request_id);
+  if (!response->headers.find("X-Request-Id")) response->headers.add("X-Request-Id", request_id);
   co_return std::move(*response);
 }
 
