@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,19 +48,20 @@ class Connection {
   Task<Result<size_t>> read_body_some(std::span<char> into);
   // From now on the rest of the body has whole_body_time: a byte now and then is progress for ever.
   void expect_whole_body();
-  std::optional<uint64_t> body_bytes_left() const { return parser_->body_bytes_left(); }
+  // Nothing if that is not known before its end.
+  std::optional<uint64_t> body_bytes_left() const;
   bool speaks_http_1_1() const { return !parser_->is_http_1_0(); }
   Task<Result<void>> send(Method request_method, Response response);
-  Task<Result<void>> start_stream(Method request_method, int status, Headers headers);
+  // See Exchange::start_stream().
+  Task<Result<void>> start_stream(Method request_method, int status, Headers headers,
+                                  std::string_view comment);
   Task<Result<void>> write(std::string_view bytes);
   Task<Result<void>> finish();
-  // The text must be static.
-  void set_comment(std::string_view text);
   Task<Result<std::unique_ptr<WebSocket>>> upgrade(const Request& request);
   Task<Result<std::unique_ptr<Tunnel>>> switch_protocols(Headers headers);
-  void watch_peer();
-  void unwatch_peer() { wire_.unwatch(); }
-  bool is_broken() const { return broken_.has_value() || wire_.interrupted(); }
+  // Calls `on_gone` when the peer goes away, at once if it has, until told otherwise by an empty
+  // one.
+  void watch_peer(std::function<void()> on_gone);
 
  private:
   // The answer to the request under way.
