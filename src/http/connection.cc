@@ -56,7 +56,8 @@ Task<void> Connection::run() {
   while (again) again = co_await serve_one();
 }
 
-void Connection::stop() {
+void Connection::stop(Stop how) {
+  if (how == Stop::kNow) return cancel();
   stopping_ = true;
   if (!handling_) wire_.interrupt();
 }
@@ -202,7 +203,9 @@ Task<void> Connection::refuse(Refused refused) {
   co_await wire_.linger();
 }
 
-Task<Result<size_t>> Connection::read_body_some(std::span<char> into) {
+Task<Result<size_t>> Connection::read_body_some(std::span<char> into, BodyTime time) {
+  if (time == BodyTime::kWhole && body_deadline_ == kNever)
+    body_deadline_ = from_now(rules_.limits.whole_body_time);
   ATOLL_CHECK(!into.empty());
   for (;;) {
     if (broken_) co_return *broken_;
@@ -219,8 +222,6 @@ Task<Result<size_t>> Connection::read_body_some(std::span<char> into) {
     ATOLL_CO_TRY_VOID(co_await receive_body());
   }
 }
-
-void Connection::expect_whole_body() { body_deadline_ = from_now(rules_.limits.whole_body_time); }
 
 std::optional<uint64_t> Connection::body_bytes_left() const {
   return parser_->body_done() ? 0 : parser_->body_bytes_left();

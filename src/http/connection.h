@@ -36,18 +36,18 @@ class Connection {
   // For the server.
   Purpose purpose() const { return purpose_; }
   void sweep(SteadyTime now) { wire_.sweep(now); }
-  // Ends an idle connection now, a busy one after its answer.
-  void stop();
-  // Ends it whatever it does: its own operations fail, and the handler's pending one is cancelled.
-  // To be repeated until run() has ended, because a cancellation reaches only what is pending at
-  // that moment.
-  void cancel();
+  // kDrain: an idle connection ends now, a busy one after its answer. kNow: its own operations
+  // fail, and the handler's pending one is cancelled; to be repeated until run() has ended, because
+  // a cancellation reaches only what is pending at that moment.
+  enum class Stop : unsigned char { kDrain, kNow };
+  void stop(Stop how);
   boost::asio::cancellation_slot cancellation_slot() { return cancellation_.slot(); }
 
   // For Exchange.
-  Task<Result<size_t>> read_body_some(std::span<char> into);
-  // From now on the rest of the body has whole_body_time: a byte now and then is progress for ever.
-  void expect_whole_body();
+  // kWhole: from now on the rest of the body has whole_body_time; a byte now and then is progress
+  // for ever.
+  enum class BodyTime : unsigned char { kProgress, kWhole };
+  Task<Result<size_t>> read_body_some(std::span<char> into, BodyTime time = BodyTime::kProgress);
   // Nothing if that is not known before its end.
   std::optional<uint64_t> body_bytes_left() const;
   bool speaks_http_1_1() const { return !parser_->is_http_1_0(); }
@@ -64,6 +64,7 @@ class Connection {
   void watch_peer(std::function<void()> on_gone);
 
  private:
+  void cancel();
   // The answer to the request under way.
   struct Answer {
     enum class Stage : unsigned char { kNone, kBody, kDone, kUpgraded };

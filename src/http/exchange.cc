@@ -35,7 +35,6 @@ Task<Result<std::string>> Exchange::read_body(size_t limit) {
   if (claimed && *claimed > limit) {
     co_return Error(Code::kExhausted, "read body: more than " + std::to_string(limit) + " bytes");
   }
-  connection_.expect_whole_body();
   std::string body;
   size_t filled = 0;
   for (;;) {
@@ -43,7 +42,7 @@ Task<Result<std::string>> Exchange::read_body(size_t limit) {
     size_t step = std::min<uint64_t>(kBodyStepBytes, claimed.value_or(kBodyStepBytes));
     body.resize(filled + std::min(std::max<size_t>(step, 1), limit - filled + 1));
     std::span<char> into(body.data() + filled, body.size() - filled);
-    auto count = co_await read_body_some(into);
+    auto count = co_await connection_.read_body_some(into, Connection::BodyTime::kWhole);
     if (!count.ok()) co_return std::move(count).error();
     if (*count == 0) break;
     filled += *count;

@@ -207,6 +207,7 @@ void ExecTable::acknowledge_output(isolate::AgentLink& link) {
     frames += agent::encode(stream.first, agent::Acknowledge{stream.second, end});
   owed_.clear();
   link.send(std::move(frames));
+  crash_point("exec.acknowledged");
 }
 
 Task<Result<void>> ExecTable::carry_out(agent::Frame frame, isolate::AgentLink& link) {

@@ -139,10 +139,10 @@ class FilesTest(atoll.SystemTest):
         atoll.wait_for("the port", listed)
 
     def test_users(self):
-        self.sh("umask 077; echo secret > /root/s", user="root")
-        denied = self.call("GET", "/root/s")
+        self.sh("umask 077; echo secret > /srv/s", user="root")
+        denied = self.call("GET", "/srv/s")
         self.assertEqual((denied.status, self.code(denied)), (403, "permission_denied"))
-        self.assertEqual(self.call("GET", "/root/s", query="?user=root").body, b"secret\n")
+        self.assertEqual(self.call("GET", "/srv/s", query="?user=root").body, b"secret\n")
         self.assertEqual(self.code(self.put("/etc/passwd", b"")), "permission_denied")
         self.assertGreater(len(self.call("GET", "/etc/passwd").body), 10)
 
