@@ -165,10 +165,6 @@ TEST_P(AgentInput, WhatCannotBeBreaksTheProtocol) {
        }},
       {"end behind a gap", InputMode::kOpen,
        [](uint32_t exec) { return encode_input_end(exec, 3); }},
-      {"end before the end", InputMode::kOpen,
-       [](uint32_t exec) {
-         return encode(exec, Input{0, "abc"}) + encode_input_end(exec, 2);
-       }},
       {"after the end", InputMode::kOpen,
        [](uint32_t exec) {
          return encode_input_end(exec, 0) + encode(exec, Input{0, "x"});

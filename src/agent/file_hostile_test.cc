@@ -151,5 +151,21 @@ TEST_P(HostileFiles, AWorkerHasTheWallsOfAProgram) {
   EXPECT_TRUE(channels_.wait_closed(channel));
 }
 
+TEST_P(HostileFiles, LargeDirectoriesArePaged) {
+  ASSERT_EQ(run("cd " + directory_ + " && seq -f %05g 20000 | xargs touch").exit->status, 0);
+  FileRequest request = file_request(FileOperation::kList, directory_);
+  request.limit = kMaxListEntries;
+  FileAnswer first = channels_.run(request);
+  ASSERT_EQ(first.entries.size(), kMaxListEntries);
+  EXPECT_EQ(first.entries.front().path, at("00001"));
+  EXPECT_EQ(first.entries.back().path, at("10000"));
+  request.cursor = first.entries.back().path;
+  FileAnswer second = channels_.run(request);
+  ASSERT_EQ(second.entries.size(), kMaxListEntries);
+  EXPECT_EQ(second.entries.back().path, at("20000"));
+  request.cursor = second.entries.back().path;
+  EXPECT_EQ(channels_.run(request).entries.size(), 0u);
+}
+
 }  // namespace
 }  // namespace atl::agent

@@ -73,18 +73,6 @@ TEST_P(FileSearch, PagesJoinToTheWhole) {
   }
 }
 
-TEST_P(FileSearch, LargeDirectoriesArePaged) {
-  ASSERT_EQ(run("cd " + directory_ + " && seq -f %05g 20000 | xargs touch").exit->status, 0);
-  FileAnswer first = list(1, 10'000);
-  ASSERT_EQ(first.entries.size(), 10'000u);
-  EXPECT_EQ(first.entries.front().path, at("00001"));
-  EXPECT_EQ(first.entries.back().path, at("10000"));
-  FileAnswer second = list(1, 10'000, first.entries.back().path);
-  ASSERT_EQ(second.entries.size(), 10'000u);
-  EXPECT_EQ(second.entries.back().path, at("20000"));
-  EXPECT_EQ(list(1, 10'000, second.entries.back().path).entries.size(), 0u);
-}
-
 TEST_P(FileSearch, FindByName) {
   fs::create_directories(at("src/deep"));
   for (const char* name : {"a.txt", "src/b.txt", "src/deep/c.txt", "src/deep/d.c"}) put(name, "");

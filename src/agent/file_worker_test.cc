@@ -116,6 +116,17 @@ TEST_P(FileWorker, AWorkerMayWhatItsUserMay) {
   EXPECT_EQ(owner_of(at("of_user")), kUserOutside);
 }
 
+TEST_P(FileWorker, AnyUserCanBeNamed) {
+  FileRequest request;
+  request.user = "1234:4321";
+  ASSERT_EQ(channels_.write(at("other"), "x", request).error(), 0);
+  EXPECT_EQ(owner_of(at("other")), 100000u + 1234);
+  request.user = "nobody-here";
+  FileAnswer refused = channels_.write(at("none"), "x", request);
+  ASSERT_TRUE(refused.failure);
+  EXPECT_FALSE(fs::exists(at("none")));
+}
+
 TEST_P(FileWorker, WriteMakesAWholeFileOrNone) {
   std::string bytes(3'000'000, 'y');
   FileAnswer made = channels_.write(at("new"), bytes);

@@ -54,6 +54,8 @@ constexpr Advice kAdvice[] = {
     {"sandbox_not_running", 409, "look at its state and failure; create a new sandbox"},
     {"exec_not_found", 404, "list execs with GET /v1/sandboxes/{id}/execs"},
     {"exec_not_running", 409, "it has ended; read its verdict"},
+    {"port_not_listening", 502, "start a server on that port inside; list with GET …/ports"},
+    {"bad_gateway", 502, "look at what the server inside says; it must speak HTTP/1.1"},
     {"stdin_closed", 409, "start the exec with \"stdin_open\": true, and write before its end"},
     {"stdin_gap", 409, "send from the offset that the last answer gave"},
     {"no_terminal", 409, "start the exec with \"pty\": {\"cols\": 80, \"rows\": 24}"},

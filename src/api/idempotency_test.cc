@@ -78,7 +78,7 @@ TEST(ApiIdempotency, RequestThatMadeNothingMayBeTriedAgain) {
   TestServer server;
   EXPECT_EQ(post(server, "k1", kPath, R"({"template":"cobol"})").status, 404);
   EXPECT_EQ(post(server, "k1").status, 201);
-  server.run_inside([&] { server.bed.driver->fail_next_launch(Error(Code::kUnavailable, "x")); });
+  server.run_inside([&] { server.bed.driver->next_launch_error = Error(Code::kUnavailable, "x"); });
   EXPECT_EQ(post(server, "k2").status, 503);
   auto second = post(server, "k2");
   EXPECT_EQ(second.status, 201) << second.body;

@@ -63,11 +63,13 @@ http::Response json_reply(int status, const json::value& value) {
 }
 
 std::optional<size_t> page_limit(const std::string& query) {
-  auto text = http::query_parameter(query, "limit");
-  if (!text) return 100;
+  auto values = http::query_parameters(query, "limit");
+  if (!values || values->size() > 1) return std::nullopt;
+  if (values->empty()) return 100;
+  const std::string& text = values->front();
   size_t limit = 0;
-  auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), limit);
-  bool whole = error == std::errc() && end == text->data() + text->size();
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  bool whole = error == std::errc() && end == text.data() + text.size();
   if (!whole || limit < 1 || limit > 1000) return std::nullopt;
   return limit;
 }

@@ -138,8 +138,8 @@ TEST(Limits, WhatTheHostCannotEnforceIsRefusedWithItsOwnCodeAndNothingIsLeft) {
     std::string reason = std::string(name) + "_unavailable";
     // As the jail driver does, before any request that could see it.
     auto fail = [&server, reason] {
-      server.bed.driver->fail_next_launch(
-          Error(Code::kUnsupported, "launch: refused").with_reason(reason));
+      server.bed.driver->next_launch_error =
+          Error(Code::kUnsupported, "launch: refused").with_reason(reason);
     };
     server.run_inside(fail);
     auto response = server.send(Method::kPost, "/v1/sandboxes", R"({"template":"python"})");

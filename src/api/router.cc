@@ -145,6 +145,10 @@ http::Task<Result<sandbox::Identity>> Router::authenticate(const http::Request& 
 http::Task<Result<store::TenantId>> Router::admit(const http::Request& request,
                                                   const Match& found) {
   if (found.route && found.route->access == Route::Access::kPublic) co_return store::kLocalTenant;
+  if (found.route && found.route->admit && request.headers.count("Authorization") == 0) {
+    auto tenant = found.route->admit(found.parameters);
+    if (tenant) co_return *tenant;
+  }
   ATOLL_CO_TRY(sandbox::Identity identity, co_await authenticate(request));
   if (found.route && found.route->access == Route::Access::kOperator &&
       identity.role != sandbox::Identity::Role::kOperator)
@@ -219,7 +223,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
     answered = true;
     co_return http::Response();
   }
-  response->headers.add("X-Request-Id", request_id);
+  if (!response->headers.find("X-Request-Id")) response->headers.add("X-Request-Id", request_id);
   co_return std::move(*response);
 }
 

@@ -45,6 +45,8 @@ struct Route {
   enum class Body : unsigned char { kJson, kStream } body = Body::kJson;
   // kCreates: takes an Idempotency-Key.
   enum class Effect : unsigned char { kOther, kCreates } effect = Effect::kOther;
+  // In whose name a caller without a key is served, from the parameters; nobody's: 401.
+  std::function<std::optional<store::TenantId>(const std::vector<std::string>&)> admit = {};
 };
 
 class Router {

@@ -16,6 +16,7 @@
 #include "api/v1/execs.h"
 #include "api/v1/files.h"
 #include "api/v1/keys.h"
+#include "api/v1/ports.h"
 #include "api/v1/receipt.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
@@ -36,6 +37,7 @@ class TestServer {
     v1::add_file_routes(router, bed.sandboxes());
     v1::add_archive_routes(router, bed.sandboxes());
     v1::add_artifact_routes(router, bed.sandboxes());
+    v1::add_port_routes(router, bed.sandboxes(), port_tokens);
     v1::add_run_route(router, bed.sandboxes());
     v1::add_receipt_route(router, bed.sandboxes());
     v1::add_key_routes(router, bed.keys());
@@ -90,6 +92,8 @@ class TestServer {
   }
 
   sandbox::TestBed bed;
+  sandbox::PortTokens port_tokens =
+      sandbox::PortTokens::open(bed.directory() + "/port.key").value();
   std::string key;
   sandbox::Idempotency idempotency{bed.context().get_executor(), bed.ledger(), bed.clock};
   Router router{bed.keys(), idempotency, {}};

@@ -67,6 +67,7 @@ Result<int> run_command(const CommandLine& line, const ExecCommand& exec) {
     return exit_code_of_exec(ended);
   }
   auto ended = follow_exec(api, name, exec.show.mode);
+  guard.settle();
   if (ended) return report_end(*ended, exec.show.verbosity);
   // Nobody reads it: as in a pipe. Without its end the pump would wait for it.
   if (ended.error().system_errno() == EPIPE) (void)signal_exec(api, name, SIGPIPE);

@@ -19,6 +19,8 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   void on_interrupt(std::function<void(int signal_number)> clean_up);
+  // Never returns once a clean-up has begun: what it did to the command is not worth telling.
+  void settle() { std::lock_guard lock(mutex_); }
 
  private:
   void wait();

@@ -139,6 +139,7 @@ Result<std::optional<json::object>> run_in_one_call(Api& api, const Program& pro
   Api::Call call{.method = http::Method::kPost, .target = "/v1/run", .body = std::move(body)};
   call.timeout += run.exec.timeout.value_or(std::chrono::minutes(1));
   auto answer = api.call(call);
+  guard.settle();
   if (answer) return std::optional(std::move(*answer));
   if (answer.error().reason() == "not_found") return std::optional<json::object>();
   return std::move(answer).error();
@@ -163,6 +164,7 @@ Result<int> run_command(const CommandLine& line, const RunCommand& run) {
   std::string id = text_field(sandbox, "id");
   remove_on_interrupt(guard, api, id);
   auto ended = Run(api, run, id).in_sandbox(program, input, line.format);
+  guard.settle();
   auto removed = api.remove_sandbox(id);
   if (!ended) return std::move(ended).error();
   if (!removed && removed.error().code() != Code::kNotFound)

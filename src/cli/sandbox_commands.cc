@@ -210,9 +210,9 @@ Result<int> run_command(const CommandLine& line, const PortsCommand& ports) {
   if (ports.open) {
     json::object body;
     if (ports.expires) body["expires_in_ms"] = ports.expires->count();
-    std::string url = target + "/" + std::to_string(*ports.open) + "/url";
+    body["port"] = *ports.open;
     ATOLL_TRY(json::object signed_url,
-              api.call({.method = http::Method::kPost, .target = url, .body = std::move(body)}));
+              api.call({.method = http::Method::kPost, .target = target, .body = std::move(body)}));
     if (line.format == Format::kJson)
       print_json(signed_url);
     else

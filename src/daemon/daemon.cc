@@ -19,6 +19,7 @@
 #include "api/v1/execs.h"
 #include "api/v1/files.h"
 #include "api/v1/keys.h"
+#include "api/v1/ports.h"
 #include "api/v1/receipt.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
@@ -115,6 +116,7 @@ Result<void> run_daemon(const Options& options) {
   std::string own_directory = options.state_directory + "/daemon";
   ATOLL_TRY(auto catalog, store::Catalog::open(own_directory + "/atoll.db"));
   ATOLL_TRY(std::string key, store::ensure_local_key(*catalog, own_directory + "/local.key"));
+  ATOLL_TRY(auto port_tokens, sandbox::PortTokens::open(own_directory + "/port.key"));
   ATOLL_TRY_VOID(make_directory(own_directory + "/outputs", 0700));
   ATOLL_TRY(auto outputs,
             store::OutputLogs::open(own_directory + "/outputs", options.log_budget_bytes));
@@ -142,6 +144,7 @@ Result<void> run_daemon(const Options& options) {
   api::v1::add_file_routes(router, sandboxes);
   api::v1::add_archive_routes(router, sandboxes);
   api::v1::add_artifact_routes(router, sandboxes);
+  api::v1::add_port_routes(router, sandboxes, port_tokens);
   api::v1::add_run_route(router, sandboxes);
   api::v1::add_receipt_route(router, sandboxes);
   api::v1::add_key_routes(router, keys);

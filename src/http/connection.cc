@@ -18,6 +18,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr size_t kFirstInputBytes = 2048;
+constexpr size_t kMaxIdleInputBytes = 4096;
 constexpr size_t kMaxBodyInputBytes = 64 * 1024;
 constexpr size_t kMaxDrainBytes = 64 * 1024;
 constexpr size_t kDrainStepBytes = 4096;
@@ -55,7 +56,8 @@ Task<void> Connection::run() {
   while (again) again = co_await serve_one();
 }
 
-void Connection::stop() {
+void Connection::stop(Stop how) {
+  if (how == Stop::kNow) return cancel();
   stopping_ = true;
   if (!handling_) wire_.interrupt();
 }
@@ -96,7 +98,7 @@ Task<std::optional<size_t>> Connection::read_header() {
   HeaderScanner scanner;
   const Limits& limits = rules_.limits;
   bool waiting = wire_.input().empty();
-  wire_.trim();
+  wire_.trim(kMaxIdleInputBytes);
   SteadyTime deadline = from_now(waiting && served_before_ ? limits.idle_time : limits.header_time);
   Refused refused{400, ""};
   for (;;) {
@@ -201,7 +203,9 @@ Task<void> Connection::refuse(Refused refused) {
   co_await wire_.linger();
 }
 
-Task<Result<size_t>> Connection::read_body_some(std::span<char> into) {
+Task<Result<size_t>> Connection::read_body_some(std::span<char> into, BodyTime time) {
+  if (time == BodyTime::kWhole && body_deadline_ == kNever)
+    body_deadline_ = from_now(rules_.limits.whole_body_time);
   ATOLL_CHECK(!into.empty());
   for (;;) {
     if (broken_) co_return *broken_;
@@ -219,7 +223,9 @@ Task<Result<size_t>> Connection::read_body_some(std::span<char> into) {
   }
 }
 
-void Connection::expect_whole_body() { body_deadline_ = from_now(rules_.limits.whole_body_time); }
+std::optional<uint64_t> Connection::body_bytes_left() const {
+  return parser_->body_done() ? 0 : parser_->body_bytes_left();
+}
 
 Task<Result<size_t>> Connection::receive_body() {
   if (owes_continue_ && answer_.stage == Answer::Stage::kNone) {
@@ -300,10 +306,16 @@ Task<Result<void>> Connection::send(Method request_method, Response response) {
   co_return Result<void>();
 }
 
-Task<Result<void>> Connection::start_stream(Method request_method, int status, Headers headers) {
+Task<Result<void>> Connection::start_stream(Method request_method, int status, Headers headers,
+                                            std::string_view comment) {
   auto head = begin_answer(request_method, status, headers, content_length(headers));
   if (!head.ok()) co_return std::move(head).error();
-  if (parser_->body_done()) wire_.release();
+  // Those that follow a stream will not send soon.
+  wire_.trim(0);
+  if (!comment.empty()) {
+    next_comment_ = from_now(rules_.limits.comment_time);
+    wire_.set_on_sweep([this, comment](SteadyTime now) { write_comment(now, comment); });
+  }
   Wire::Parts parts{to_buffer(*head)};
   auto written = co_await wire_.write(parts, rules_.limits.write_time);
   if (!written.ok()) co_return fail(std::move(written).error());
@@ -378,17 +390,14 @@ Task<Result<std::unique_ptr<Tunnel>>> Connection::switch_protocols(Headers heade
   co_return tunnel;
 }
 
-void Connection::watch_peer() {
-  if (is_broken() || !parser_->body_done()) return;
-  wire_.watch([this] {
+void Connection::watch_peer(std::function<void()> on_gone) {
+  if (!on_gone) return wire_.watch(nullptr);
+  if (broken_ || wire_.interrupted()) return on_gone();
+  wire_.watch([this, on_gone = std::move(on_gone)] {
     static_cast<void>(fail(Error(Code::kCancelled, "the peer has gone")));
+    on_gone();
     cancellation_.emit(asio::cancellation_type::terminal);
   });
-}
-
-void Connection::set_comment(std::string_view text) {
-  next_comment_ = from_now(rules_.limits.comment_time);
-  wire_.set_on_sweep([this, text](SteadyTime now) { write_comment(now, text); });
 }
 
 // Not by a timer and a coroutine of its own: thousands of followers wait at a time.

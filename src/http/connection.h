@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,33 +36,35 @@ class Connection {
   // For the server.
   Purpose purpose() const { return purpose_; }
   void sweep(SteadyTime now) { wire_.sweep(now); }
-  // Ends an idle connection now, a busy one after its answer.
-  void stop();
-  // Ends it whatever it does: its own operations fail, and the handler's pending one is cancelled.
-  // To be repeated until run() has ended, because a cancellation reaches only what is pending at
-  // that moment.
-  void cancel();
+  // kDrain: an idle connection ends now, a busy one after its answer. kNow: its own operations
+  // fail, and the handler's pending one is cancelled; to be repeated until run() has ended, because
+  // a cancellation reaches only what is pending at that moment.
+  enum class Stop : unsigned char { kDrain, kNow };
+  void stop(Stop how);
   boost::asio::cancellation_slot cancellation_slot() { return cancellation_.slot(); }
 
   // For Exchange.
-  Task<Result<size_t>> read_body_some(std::span<char> into);
-  // From now on the rest of the body has whole_body_time: a byte now and then is progress for ever.
-  void expect_whole_body();
-  std::optional<uint64_t> body_bytes_left() const { return parser_->body_bytes_left(); }
+  // kWhole: from now on the rest of the body has whole_body_time; a byte now and then is progress
+  // for ever.
+  enum class BodyTime : unsigned char { kProgress, kWhole };
+  Task<Result<size_t>> read_body_some(std::span<char> into, BodyTime time = BodyTime::kProgress);
+  // Nothing if that is not known before its end.
+  std::optional<uint64_t> body_bytes_left() const;
   bool speaks_http_1_1() const { return !parser_->is_http_1_0(); }
   Task<Result<void>> send(Method request_method, Response response);
-  Task<Result<void>> start_stream(Method request_method, int status, Headers headers);
+  // See Exchange::start_stream().
+  Task<Result<void>> start_stream(Method request_method, int status, Headers headers,
+                                  std::string_view comment);
   Task<Result<void>> write(std::string_view bytes);
   Task<Result<void>> finish();
-  // The text must be static.
-  void set_comment(std::string_view text);
   Task<Result<std::unique_ptr<WebSocket>>> upgrade(const Request& request);
   Task<Result<std::unique_ptr<Tunnel>>> switch_protocols(Headers headers);
-  void watch_peer();
-  void unwatch_peer() { wire_.unwatch(); }
-  bool is_broken() const { return broken_.has_value() || wire_.interrupted(); }
+  // Calls `on_gone` when the peer goes away, at once if it has, until told otherwise by an empty
+  // one.
+  void watch_peer(std::function<void()> on_gone);
 
  private:
+  void cancel();
   // The answer to the request under way.
   struct Answer {
     enum class Stage : unsigned char { kNone, kBody, kDone, kUpgraded };

@@ -31,10 +31,10 @@ Exchange::Exchange(Connection& connection, Request request)
 
 Task<Result<std::string>> Exchange::read_body(size_t limit) {
   std::optional<uint64_t> claimed = connection_.body_bytes_left();
+  if (claimed == 0) co_return std::string();
   if (claimed && *claimed > limit) {
     co_return Error(Code::kExhausted, "read body: more than " + std::to_string(limit) + " bytes");
   }
-  connection_.expect_whole_body();
   std::string body;
   size_t filled = 0;
   for (;;) {
@@ -42,7 +42,7 @@ Task<Result<std::string>> Exchange::read_body(size_t limit) {
     size_t step = std::min<uint64_t>(kBodyStepBytes, claimed.value_or(kBodyStepBytes));
     body.resize(filled + std::min(std::max<size_t>(step, 1), limit - filled + 1));
     std::span<char> into(body.data() + filled, body.size() - filled);
-    auto count = co_await read_body_some(into);
+    auto count = co_await connection_.read_body_some(into, Connection::BodyTime::kWhole);
     if (!count.ok()) co_return std::move(count).error();
     if (*count == 0) break;
     filled += *count;
@@ -51,6 +51,7 @@ Task<Result<std::string>> Exchange::read_body(size_t limit) {
     }
   }
   body.resize(filled);
+  body.shrink_to_fit();  // its handler may hold it for long
   co_return body;
 }
 
@@ -65,9 +66,9 @@ Task<Result<void>> Exchange::reply(Response response) {
 }
 
 Task<Result<void>> Exchange::start_stream(int status, Headers headers, std::string_view comment) {
-  auto started = co_await connection_.start_stream(request_.method, status, std::move(headers));
+  auto started =
+      co_await connection_.start_stream(request_.method, status, std::move(headers), comment);
   answered_ = answered_ || started.ok();
-  if (started.ok() && !comment.empty()) connection_.set_comment(comment);
   co_return started;
 }
 
@@ -76,12 +77,10 @@ Task<Result<void>> Exchange::write(std::string_view bytes) { return connection_.
 Task<Result<void>> Exchange::finish() { return connection_.finish(); }
 
 Exchange::PeerWatch::PeerWatch(Connection& connection) : connection_(connection) {
-  connection_.watch_peer();
+  connection_.watch_peer([this] { gone_ = true; });
 }
 
-Exchange::PeerWatch::~PeerWatch() { connection_.unwatch_peer(); }
-
-bool Exchange::PeerWatch::gone() const { return connection_.is_broken(); }
+Exchange::PeerWatch::~PeerWatch() { connection_.watch_peer(nullptr); }
 
 bool Exchange::wants_web_socket() const {
   return request_.method == Method::kGet && connection_.speaks_http_1_1() &&

@@ -53,14 +53,15 @@ class Exchange {
   // for, and gone() is true from then on.
   class PeerWatch {
    public:
-    explicit PeerWatch(Connection& connection);
+    explicit PeerWatch(Connection& connection);  // not movable: the connection knows its place
     ~PeerWatch();
     PeerWatch(const PeerWatch&) = delete;
     PeerWatch& operator=(const PeerWatch&) = delete;
-    bool gone() const;
+    bool gone() const { return gone_; }
 
    private:
     Connection& connection_;
+    bool gone_ = false;
   };
   PeerWatch watch_peer() { return PeerWatch(connection_); }
 

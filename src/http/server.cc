@@ -146,7 +146,7 @@ void TcpServer::stop() {
   acceptor_.close(error);
   if (error) log_warning("close listener", {{"error", std::string_view(error.message())}});
   back_off_.cancel();
-  for (Connection& connection : connections_) connection.stop();
+  for (Connection& connection : connections_) connection.stop(Connection::Stop::kDrain);
   wake_.cancel();
 }
 
@@ -159,7 +159,7 @@ SteadyTime TcpServer::next_wake(SteadyTime now) const {
 void TcpServer::sweep(SteadyTime now) {
   for (Connection& connection : connections_) connection.sweep(now);
   if (!stopping_ || now < drain_end_) return;
-  for (Connection& connection : connections_) connection.cancel();
+  for (Connection& connection : connections_) connection.stop(Connection::Stop::kNow);
   if (!warned_ && now > drain_end_ + kStuckHandlerWarning && !connections_.empty()) {
     warned_ = true;
     log_warning("request handlers do not end", {{"connections", connections_.size()}});

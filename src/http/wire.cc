@@ -12,7 +12,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr size_t kMaxIdleInputBytes = 4096;
+constexpr size_t kLingerStepBytes = 4096;
 constexpr size_t kMaxAheadBytes = 16 * 1024;
 constexpr size_t kMaxLingerBytes = 4 * 1024 * 1024;
 constexpr std::chrono::milliseconds kLingerTime{1000};
@@ -33,23 +33,17 @@ void Wire::consume(size_t bytes) {
   if (begin_ == end_) begin_ = end_ = 0;
 }
 
-void Wire::trim() {
-  if (begin_ == end_ && input_.size() > kMaxIdleInputBytes) std::string().swap(input_);
-}
-
-void Wire::release() {
-  if (begin_ == end_) std::string().swap(input_);
+void Wire::trim(size_t most_bytes) {
+  if (begin_ == end_ && input_.size() > most_bytes) std::string().swap(input_);
 }
 
 void Wire::watch(std::function<void()> on_end) {
+  // What is pending stays so: cancelling it would cancel every other operation of the socket.
+  if (watch_) watch_->on_end = nullptr;
+  if (!on_end) return;
   if (!watch_) watch_ = std::make_shared<Watch>();
   watch_->on_end = std::move(on_end);
   if (!watch_->pending) wait_for_peer();
-}
-
-// What is pending stays so: cancelling it would cancel every other operation of the socket.
-void Wire::unwatch() {
-  if (watch_) watch_->on_end = nullptr;
 }
 
 void Wire::wait_for_peer() {
@@ -67,12 +61,16 @@ void Wire::wait_for_peer() {
 
 Wire::Peer Wire::look_at_peer() {
   if (end_ >= kMaxAheadBytes) return Peer::kAheadOfUs;
+  // Most wake-ups bring nothing, and then no buffer is worth having.
+  char first;
+  int fd = socket_.native_handle();
+  ssize_t count = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return Peer::kThere;
+  if (count <= 0) return Peer::kEnded;
   if (input_.size() < kMaxAheadBytes) input_.resize(kMaxAheadBytes);
-  ssize_t count = recv(socket_.native_handle(), input_.data() + end_, kMaxAheadBytes - end_,
-                       MSG_DONTWAIT | MSG_NOSIGNAL);
+  count = recv(fd, input_.data() + end_, kMaxAheadBytes - end_, MSG_DONTWAIT);
   if (count > 0) end_ += static_cast<size_t>(count);
-  bool there = count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
-  return there ? Peer::kThere : Peer::kEnded;
+  return Peer::kThere;
 }
 
 asio::awaitable<Result<size_t>> Wire::read_more(SteadyTime deadline, size_t room) {
@@ -116,7 +114,7 @@ asio::awaitable<void> Wire::linger() {
   size_t total = input().size();
   consume(total);
   while (total < kMaxLingerBytes) {
-    auto count = co_await read_more(deadline, kMaxIdleInputBytes);
+    auto count = co_await read_more(deadline, kLingerStepBytes);
     if (!count.ok() || *count == 0) co_return;
     total += *count;
     consume(*count);

@@ -34,7 +34,7 @@ class Wire {
   using Parts = std::array<boost::asio::const_buffer, 3>;
 
   explicit Wire(Socket socket) : socket_(std::move(socket)) {}
-  ~Wire() { unwatch(); }
+  ~Wire() { watch(nullptr); }
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
@@ -43,11 +43,9 @@ class Wire {
   // Bytes that were read and not consumed. The view ends with the next read.
   std::string_view input() const { return {input_.data() + begin_, end_ - begin_}; }
   void consume(size_t bytes);
-  // Gives a large buffer back, if nothing is in it: thousands of idle connections must not each
-  // hold the one of their largest request.
-  void trim();
-  // The same, however small: those that follow a stream will not send soon.
-  void release();
+  // Gives a buffer of more than `most_bytes` back, if nothing is in it: thousands of idle
+  // connections must not each hold the one of their largest request.
+  void trim(size_t most_bytes);
 
   // Appends to input(), which may grow to `room` bytes; 0 at the end of the stream, kTimeout at
   // `deadline`, kExhausted when there is no room.
@@ -56,11 +54,10 @@ class Wire {
   // Writes every byte; kTimeout when none moves for `patience`.
   boost::asio::awaitable<Result<void>> write(Parts parts, std::chrono::milliseconds patience);
 
-  // Until unwatch(), calls `on_end` when the peer ends its side or the connection breaks. Only
-  // while nobody reads: bytes that come meanwhile are read ahead into input(). A peer that sends
-  // more than that holds is no longer watched.
+  // Calls `on_end` when the peer ends its side or the connection breaks, until told otherwise by an
+  // empty one. Only while nobody reads: bytes that come meanwhile are read ahead into input(). A
+  // peer that sends more than that holds is no longer watched.
   void watch(std::function<void()> on_end);
-  void unwatch();
   bool is_writing() const { return write_deadline_ != kNever; }
 
   // Ends our side and waits a moment for the peer to end its own. Closing at once with bytes unread

@@ -262,9 +262,9 @@ FakeDriver::~FakeDriver() {
 Task<Result<void>> FakeDriver::probe() { co_return Result<void>(); }
 
 Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
-  if (next_launch_error_) {
-    Error error = std::move(*next_launch_error_);
-    next_launch_error_.reset();
+  if (next_launch_error) {
+    Error error = std::move(*next_launch_error);
+    next_launch_error.reset();
     co_return error;
   }
   agents_.emplace(spec.id, std::make_shared<Agent>(spec));
@@ -272,7 +272,7 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
 }
 
 Task<Result<void>> FakeDriver::remove(SandboxId id) {
-  if (remove_error_) co_return *remove_error_;
+  if (remove_error) co_return *remove_error;
   kill_agent(id);
   agents_.erase(id);
   co_return Result<void>();

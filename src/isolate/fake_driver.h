@@ -41,8 +41,8 @@ class FakeDriver final : public Driver {
   Task<Result<AgentSocket>> connect_agent(SandboxId id) override;
 
   // The next launch, or every remove until told otherwise, fails like this.
-  void fail_next_launch(Error error) { next_launch_error_ = std::move(error); }
-  void fail_removes(std::optional<Error> error) { remove_error_ = std::move(error); }
+  std::optional<Error> next_launch_error;
+  std::optional<Error> remove_error;
   // As kill -9 of an agent: its stream breaks and nobody answers a new connection.
   void kill_agent(SandboxId id);
   // The stream breaks; the agent and its execs go on.
@@ -62,8 +62,6 @@ class FakeDriver final : public Driver {
   struct Agent;
   boost::asio::any_io_executor executor_;
   std::map<SandboxId, std::shared_ptr<Agent>> agents_;  // shared with the agent's serving task
-  std::optional<Error> next_launch_error_;
-  std::optional<Error> remove_error_;
 };
 
 }  // namespace atl::isolate

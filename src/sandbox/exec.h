@@ -47,13 +47,10 @@ struct ExecInput {
   // whoever brought them has gone: the next bytes must not take their place.
   std::string pending = {};
   uint64_t pending_at = 0;
-};
-
-// Who may write to it by an attached WebSocket. A new holder takes the place of the old one, which
-// notices by the number.
-struct Attachment {
-  bool held = false;
-  uint64_t holder = 0;
+  // The one client at its terminal. A new one takes the place of the old, which notices by the
+  // number.
+  bool attached = false;
+  uint64_t attachment = 0;
 };
 
 class Exec {
@@ -66,9 +63,8 @@ class Exec {
   bool ended() const { return row_.state == "ended"; }
   bool started() const { return row_.pid != 0; }
   const ExecOutput& output() const { return output_; }
-  // Who changes these calls notify().
+  // Who changes it calls notify().
   ExecInput& input() { return input_; }
-  Attachment& attachment() { return attachment_; }
 
   // The offsets held on disk.
   agent::ExecOffsets offsets() const;
@@ -97,7 +93,6 @@ class Exec {
   ExecOutput output_;
   uint64_t output_limit_bytes_;
   ExecInput input_;
-  Attachment attachment_;
   Event changed_;
 };
 

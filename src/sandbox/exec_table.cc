@@ -155,6 +155,7 @@ Task<Result<bool>> ExecTable::has_ended_at(agent::ExecOffsets produced) {
 }
 
 Task<Result<agent::Welcome>> ExecTable::welcome(agent::Hello hello) {
+  owed_.clear();  // the welcome says it
   agent::Welcome welcome{agent::kProtocolVersion, {}};
   std::set<uint32_t> named;
   for (agent::ExecOffsets produced : hello.execs) {
@@ -187,9 +188,30 @@ void ExecTable::send_unconfirmed(isolate::AgentLink& link) const {
 }
 
 Task<Result<void>> ExecTable::handle(agent::Frame frame, isolate::AgentLink& link) {
+  Result<void> done;
+  if (frame.type == agent::FrameType::kOutput) {
+    done = handle_output(frame);
+  } else {
+    // Before an exit is: the agent knows no stream of an exec that it may forget.
+    if (!owed_.empty()) acknowledge_output(link);
+    done = co_await carry_out(frame, link);
+  }
+  // One acknowledgement for all that has come at once: each is a message that wakes the agent.
+  if (!owed_.empty() && !link.has_buffered_frame()) acknowledge_output(link);
+  co_return done;
+}
+
+void ExecTable::acknowledge_output(isolate::AgentLink& link) {
+  std::string frames;
+  for (const auto& [stream, end] : owed_)
+    frames += agent::encode(stream.first, agent::Acknowledge{stream.second, end});
+  owed_.clear();
+  link.send(std::move(frames));
+  crash_point("exec.acknowledged");
+}
+
+Task<Result<void>> ExecTable::carry_out(agent::Frame frame, isolate::AgentLink& link) {
   switch (frame.type) {
-    case agent::FrameType::kOutput:
-      co_return handle_output(frame, link);
     case agent::FrameType::kInputTaken:
       co_return handle_input_taken(frame);
     case agent::FrameType::kExit:
@@ -209,14 +231,13 @@ Task<Result<void>> ExecTable::handle(agent::Frame frame, isolate::AgentLink& lin
   }
 }
 
-Result<void> ExecTable::handle_output(const agent::Frame& frame, isolate::AgentLink& link) {
+Result<void> ExecTable::handle_output(const agent::Frame& frame) {
   ATOLL_TRY(agent::Output output, agent::decode_output(frame.payload));
   Entry* entry = entry_of(frame.number);
   if (!entry) return Error(Code::kCorrupt, "output of an exec that does not run");
   ATOLL_TRY(uint64_t end, entry->exec->append(output));
   crash_point("exec.output");
-  link.send(agent::encode(frame.number, agent::Acknowledge{output.stream, end}));
-  crash_point("exec.acknowledged");
+  owed_[{frame.number, output.stream}] = end;
   return {};
 }
 

@@ -86,7 +86,9 @@ class ExecTable {
   Task<Result<bool>> has_ended_at(agent::ExecOffsets produced);
   Task<Result<void>> handle_exit(agent::Frame frame, isolate::AgentLink& link);
   Task<Result<void>> handle_start_failed(agent::Frame frame, isolate::AgentLink& link);
-  Result<void> handle_output(const agent::Frame& frame, isolate::AgentLink& link);
+  Task<Result<void>> carry_out(agent::Frame frame, isolate::AgentLink& link);
+  Result<void> handle_output(const agent::Frame& frame);
+  void acknowledge_output(isolate::AgentLink& link);
   Result<void> handle_input_taken(const agent::Frame& frame);
   Entry* entry_of(uint32_t number);
 
@@ -97,6 +99,8 @@ class ExecTable {
   std::string silence_;
   ExecControl control_;
   uint32_t next_number_;
+  // Output that is on disk and not acknowledged yet, by exec and stream.
+  std::map<std::pair<uint32_t, agent::Stream>, uint64_t> owed_;
   std::map<uint32_t, Entry> live_;
   SteadyTime last_end_ = SteadyTime::min();
 };

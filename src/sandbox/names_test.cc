@@ -72,7 +72,7 @@ TEST(Names, GetOrCreateAtOnceGivesAllTheSameRunningSandbox) {
 
 TEST(Names, WhoWaitedForACreateThatFailedMakesItsOwn) {
   TestBed bed;
-  bed.driver->fail_next_launch(Error(Code::kUnavailable, "no luck"));
+  bed.driver->next_launch_error = Error(Code::kUnavailable, "no luck");
   size_t made = 0, failed = 0;
   for (auto& result : create_at_once(bed, named(bed, OnNameConflict::kUse), 4)) {
     failed += result.ok() ? 0 : 1;
@@ -114,7 +114,7 @@ TEST(Names, AreFreeWhileADeletionIsUnfinished) {
   TestBed bed;
   auto created = bed.run(bed.sandboxes().create(kTenant, named(bed)));
   ASSERT_TRUE(created.ok());
-  bed.driver->fail_removes(Error(Code::kUnavailable, "stuck"));
+  bed.driver->remove_error = Error(Code::kUnavailable, "stuck");
   EXPECT_FALSE(bed.run(bed.sandboxes().remove(kTenant, created->sandbox->id())).ok());
   auto second = bed.run(bed.sandboxes().create(kTenant, named(bed)));
   ASSERT_TRUE(second.ok());

@@ -162,10 +162,10 @@ TEST(Sandbox, NextSweepIsAtTheNextDeadline) {
   SteadyTime now = bed.clock.steady_now();
   EXPECT_GT(bed.sandboxes().next_due(), now);
   EXPECT_LE(bed.sandboxes().next_due(), now + std::chrono::seconds(1));
-  bed.driver->fail_removes(Error(Code::kUnavailable, "the warden is away"));
+  bed.driver->remove_error = Error(Code::kUnavailable, "the warden is away");
   sweep(bed);
   EXPECT_LE(bed.sandboxes().next_due(), now + std::chrono::seconds(1));
-  bed.driver->fail_removes(std::nullopt);
+  bed.driver->remove_error = std::nullopt;
   EXPECT_FALSE(lives(bed, sandbox->id()));
 }
 
@@ -199,10 +199,10 @@ TEST(Sandbox, SleepingSweepIsWokenByWhatComesSooner) {
   EXPECT_EQ(bed.run(bed.driver->list())->size(), 1u);
 
   fall_asleep();
-  bed.driver->fail_removes(Error(Code::kUnavailable, "the warden is away"));
+  bed.driver->remove_error = Error(Code::kUnavailable, "the warden is away");
   EXPECT_FALSE(bed.run(bed.sandboxes().remove(kTenant, sooner)).ok());
   sleep_until_woken(3);
-  bed.driver->fail_removes(std::nullopt);
+  bed.driver->remove_error = std::nullopt;
   sweep(bed);
   EXPECT_TRUE(bed.run(bed.driver->list())->empty());
 }

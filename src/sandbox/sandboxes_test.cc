@@ -90,7 +90,7 @@ TEST(Sandboxes, UnknownTemplateIsRefusedAndNothingIsLeft) {
 
 TEST(Sandboxes, FailedLaunchLeavesNoRowAndNoReservation) {
   TestBed bed;
-  bed.driver->fail_next_launch(Error(Code::kUnavailable, "no luck"));
+  bed.driver->next_launch_error = Error(Code::kUnavailable, "no luck");
   auto created = bed.run(bed.sandboxes().create(kTenant, bed.create_request()));
   ASSERT_FALSE(created.ok());
   EXPECT_EQ(bed.admission().sandboxes(), 0u);
@@ -202,9 +202,9 @@ TEST(Sandboxes, AdoptionThatFailedGoesOnWhereItWas) {
   isolate::LaunchSpec spec{SandboxId::draw(), *Digest::parse(std::string(64, 'a')), {}, {}};
   ASSERT_TRUE(bed.run(bed.driver->launch(spec)).ok());
   bed.restart();
-  bed.driver->fail_removes(Error(Code::kUnavailable, "the warden is away"));
+  bed.driver->remove_error = Error(Code::kUnavailable, "the warden is away");
   EXPECT_FALSE(bed.run(bed.sandboxes().adopt()).ok());
-  bed.driver->fail_removes(std::nullopt);
+  bed.driver->remove_error = std::nullopt;
   ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
   bed.settle();
   EXPECT_EQ(bed.admission().sandboxes(), 1u);
@@ -217,9 +217,9 @@ TEST(Sandboxes, AdoptionThatFailedGoesOnWhereItWas) {
 TEST(Sandboxes, RestartFinishesADeletionThatWasBegun) {
   TestBed bed;
   SandboxId id = bed.create()->id();
-  bed.driver->fail_removes(Error(Code::kUnavailable, "the warden is away"));
+  bed.driver->remove_error = Error(Code::kUnavailable, "the warden is away");
   EXPECT_FALSE(bed.run(bed.sandboxes().remove(kTenant, id)).ok());
-  bed.driver->fail_removes(std::nullopt);
+  bed.driver->remove_error = std::nullopt;
   bed.restart();
   ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
   EXPECT_EQ(bed.sandboxes().find(kTenant, id), nullptr);
@@ -229,10 +229,10 @@ TEST(Sandboxes, RestartFinishesADeletionThatWasBegun) {
 TEST(Sandboxes, SweepRepeatsADeletionThatFailed) {
   TestBed bed;
   SandboxId id = bed.create()->id();
-  bed.driver->fail_removes(Error(Code::kUnavailable, "the warden is away"));
+  bed.driver->remove_error = Error(Code::kUnavailable, "the warden is away");
   EXPECT_FALSE(bed.run(bed.sandboxes().remove(kTenant, id)).ok());
   EXPECT_NE(bed.sandboxes().find(kTenant, id), nullptr);
-  bed.driver->fail_removes(std::nullopt);
+  bed.driver->remove_error = std::nullopt;
   sweep(bed);
   EXPECT_EQ(bed.sandboxes().find(kTenant, id), nullptr);
   EXPECT_EQ(bed.admission().sandboxes(), 0u);

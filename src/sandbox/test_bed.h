@@ -118,8 +118,8 @@ class TestBed {
           artifacts(must(store::Artifacts::open(bed.directory_ + "/artifacts", 1ull << 30))),
           templates(must(store::Templates::open(bed.directory_ + "/templates"))),
           keys(ledger),
-          sandboxes({context.get_executor(), *bed.driver, ledger, bed.clock, outputs, artifacts}, admission,
-                    templates) {}
+          sandboxes({context.get_executor(), *bed.driver, ledger, bed.clock, outputs, artifacts},
+                    admission, templates) {}
     Admission admission;
     Ledger ledger;
     store::OutputLogs outputs;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/birth_record.h"
 #include "base/file.h"
 #include "warden/testing/fixture_test.h"
 
@@ -92,8 +93,8 @@ TEST_F(JailView, IsBornWithTheDeclaredDescriptorsOnly) {
   EXPECT_EQ(see("fd0"), "/dev/null");
   EXPECT_TRUE(see("fd3").starts_with("socket:"));
   std::string birth = ask("birth");
-  ASSERT_EQ(birth.size(), 24u);
-  EXPECT_EQ(birth.substr(8), std::string(request_.nonce.begin(), request_.nonce.end()));
+  ASSERT_EQ(birth.size(), sizeof(agent::BirthRecord));
+  EXPECT_EQ(birth.substr(8, 16), std::string(request_.nonce.begin(), request_.nonce.end()));
 }
 
 TEST_F(JailView, TheSpawnerIsConfinedTheSameWay) {

@@ -60,14 +60,14 @@ void check_outside(const std::string& path) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static Scene scene;
-  std::string root = scene.path + "/root";
-  ATOLL_CHECK(mkdir(root.c_str(), 0700) == 0);
-  atl::Fd directory(open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  std::string tree = scene.path + "/tree";
+  ATOLL_CHECK(mkdir(tree.c_str(), 0700) == 0);
+  atl::Fd directory(open(tree.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   {
     Unpacking unpacking(std::move(directory));
     unpack(unpacking, {reinterpret_cast<const char*>(data), size});
   }
   check_outside(scene.path);
-  fs::remove_all(root);
+  fs::remove_all(tree);
   return 0;
 }

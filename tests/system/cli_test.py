@@ -102,10 +102,12 @@ class Commands(atoll.SystemTest):
     def test_output_comes_while_the_program_runs(self):
         command = [os.path.join(atoll.BIN, "atoll"), "--state-dir", self.atoll.directory, "run",
                    "-c", "import time; print('first', flush=True); time.sleep(600)"]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as run:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as run:
             self.assertEqual(run.stdout.readline(), b"first\n")
             run.send_signal(signal.SIGINT)
             self.assertEqual(run.wait(60), 128 + signal.SIGINT)
+            self.assertEqual(run.stderr.read(), b"")
         atoll.wait_for("the sandbox to be removed", self.no_sandboxes)
 
     def test_standard_input_is_the_code(self):
@@ -172,7 +174,7 @@ class Commands(atoll.SystemTest):
             self.assertEqual(self.json("logs", sandbox, done["id"])["stdout"], "out\n")
             usage = self.json("usage", sandbox)
             self.assertEqual(len(usage["execs"]), 1)
-            self.assertGreater(usage["total"]["wall_ms"], 0)
+            self.assertGreater(usage["total"]["peak_memory_bytes"], 0)
             self.assertEqual(self.json("template", "ls")["templates"][0]["name"], "python")
             self.assertTrue(self.json("key", "show-local")["key"])
             self.assertTrue(self.json("status")["ready"])
@@ -248,10 +250,12 @@ class Sandbox(atoll.SystemTest):
     def test_interrupt_reaches_the_program(self):
         command = [os.path.join(atoll.BIN, "atoll"), "--state-dir", self.atoll.directory, "exec",
                    self.sandbox, "--", "sh", "-c", "echo ready; exec sleep 600"]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
             self.assertEqual(process.stdout.readline(), b"ready\n")
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(60), 128 + signal.SIGINT)
+            self.assertEqual(process.stderr.read(), b"")
         execs = self.atoll.request("GET", f"/v1/sandboxes/{self.sandbox}/execs").json["execs"]
         ended = self.atoll.wait_ended(self.sandbox, execs[-1]["id"])
         self.assertEqual(ended["verdict"], "killed")

@@ -13,7 +13,10 @@ import atoll
 from web_socket import BINARY, CLOSE, Refused, WebSocket
 
 # Prints numbered lines for as long as the test needs to crash atolld in the middle.
-COUNT = "import sys,time\nfor i in range(400):\n print('line %05d é' % i, flush=True)\n time.sleep(0.005)"
+COUNT = """import time
+for i in range(400):
+    print('line %05d é' % i, flush=True)
+    time.sleep(0.005)"""
 
 
 class Events:
@@ -106,9 +109,9 @@ class ExecTest(atoll.SystemTest):
         data = os.urandom(2_000_000)
         done, crashes = 0, 0
         while done < len(data):
-            answer = self.atoll.try_request(
-                "POST", f"{self.execs}/{started['id']}/stdin?offset={done}", data[done:done + 300_000],
-                headers={"Content-Type": "application/octet-stream"})
+            path = f"{self.execs}/{started['id']}/stdin?offset={done}"
+            answer = self.atoll.try_request("POST", path, data[done:done + 300_000],
+                                            headers={"Content-Type": "application/octet-stream"})
             if answer.status == 200:
                 done = answer.json["offset"]
             else:
@@ -136,7 +139,10 @@ class ExecTest(atoll.SystemTest):
         self.assertEqual(events.exit["stdout_bytes"], len(expected))
 
     def test_several_readers_get_the_same_bytes(self):
-        code = "import os\nfor i in range(200): os.write(1, os.urandom(5000)); os.write(2, b'e' * 10)"
+        code = """import os
+for i in range(200):
+    os.write(1, os.urandom(5000))
+    os.write(2, b'e' * 10)"""
         started = self.atoll.start(self.sandbox, ["python3", "-c", code])
         path = f"{self.execs}/{started['id']}/output"
         raw = []
@@ -216,8 +222,8 @@ class ExecTest(atoll.SystemTest):
 
     def test_users_by_name_and_number(self):
         show = ["sh", "-c", "id -u; echo $HOME; pwd"]
-        for user, expected in (("user", "1000\n/home/user\n/home/user\n"), ("root", "0\n/root\n/root\n"),
-                               ("nobody", "65534\n")):
+        for user, expected in (("user", "1000\n/home/user\n/home/user\n"),
+                               ("root", "0\n/root\n/root\n"), ("nobody", "65534\n")):
             ran = self.atoll.execute(self.sandbox, show, user=user)
             self.assertTrue(ran["stdout"].startswith(expected), ran)
         self.assertEqual(self.atoll.execute(self.sandbox, ["id", "-u"], user="1234:1234")["stdout"],

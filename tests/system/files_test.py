@@ -139,10 +139,10 @@ class FilesTest(atoll.SystemTest):
         atoll.wait_for("the port", listed)
 
     def test_users(self):
-        self.sh("umask 077; echo secret > /root/s", user="root")
-        denied = self.call("GET", "/root/s")
+        self.sh("umask 077; echo secret > /srv/s", user="root")
+        denied = self.call("GET", "/srv/s")
         self.assertEqual((denied.status, self.code(denied)), (403, "permission_denied"))
-        self.assertEqual(self.call("GET", "/root/s", query="?user=root").body, b"secret\n")
+        self.assertEqual(self.call("GET", "/srv/s", query="?user=root").body, b"secret\n")
         self.assertEqual(self.code(self.put("/etc/passwd", b"")), "permission_denied")
         self.assertGreater(len(self.call("GET", "/etc/passwd").body), 10)
 
@@ -171,7 +171,8 @@ class FilesTest(atoll.SystemTest):
         self.assertEqual(set(names), {str(n) for n in range(1, ENTRIES + 1)})
 
     def test_names_of_all_kinds(self):
-        for name in (b"new\nline", b"\xff\xfe", b"-rf", b" x ", b"%2e", b"a" * 255, "ä\u202e".encode(),
+        for name in (b"new\nline", b"\xff\xfe", b"-rf", b" x ", b"%2e", b"a" * 255,
+                     "ä\u202e".encode(),
                      b"x\r\nSet-Cookie: a=b", b'q"uote', b"\\back"):
             path = b"/home/user/" + name
             self.assertEqual(self.put(path, name).status, 201, name)
@@ -186,7 +187,8 @@ class FilesTest(atoll.SystemTest):
     # ---- hostile paths
 
     def test_traversal_stays_inside(self):
-        for raw in ("/../etc/shadow", "/%2e%2e/%2e%2e/etc/shadow", "/a/..%2f..%2fetc", "//etc/shadow",
+        for raw in ("/../etc/shadow", "/%2e%2e/%2e%2e/etc/shadow", "/a/..%2f..%2fetc",
+                    "//etc/shadow",
                     "/home/./user", "/x%00y", "/%252e%252e/etc", "/..%c0%afetc", "/home\\..\\etc"):
             answer = self.atoll.request("GET", f"{self.base}/files{raw}")
             self.assertIn(answer.status, (400, 404), raw)
@@ -225,7 +227,8 @@ class FilesTest(atoll.SystemTest):
         calls = [lambda n: self.put(f"/home/user/race/d/f{n % 7}", b"x"),
                  lambda n: self.call("GET", "/home/user/race/d/passwd"),
                  lambda n: self.call("DELETE", f"/home/user/race/d/f{n % 7}"),
-                 lambda n: self.call("POST", "/home/user/race/d/passwd", {"mode": "0777"}, "?chmod"),
+                 lambda n: self.call("POST", "/home/user/race/d/passwd", {"mode": "0777"},
+                                     "?chmod"),
                  lambda n: self.call("POST", f"/home/user/race/d/f{n % 7}",
                                      {"to": "/home/user/race/d/g", "replace": True}, "?move"),
                  lambda n: self.call("DELETE", "/home/user/race/d/sub", query="?recursive=true")]
@@ -259,12 +262,14 @@ class FilesTest(atoll.SystemTest):
             headers={"Content-Type": "application/x-tar"})
 
     def test_trees_are_equal_both_ways(self):
-        self.sh("mkdir -p t/a/b t/empty; cd t; echo one > a/one; ln a/one a/hard; ln -s ../a/one a/b/soft;"
+        self.sh("mkdir -p t/a/b t/empty; cd t; echo one > a/one; ln a/one a/hard; "
+                "ln -s ../a/one a/b/soft;"
                 "ln -s /usr/bin/env abs; dd if=/dev/urandom of=big bs=1M count=5 2>/dev/null;"
                 "chmod 750 a; chmod 601 a/one; touch -d '2001-02-03 04:05:06' big;"
                 "touch \"$(printf 'new\\nline')\" \"$(printf '\\377')\"; mkfifo fifo")
         packed = self.atoll.request("GET", f"{self.base}/archive?path=/home/user/t")
-        self.assertEqual((packed.status, packed.headers["Content-Type"]), (200, "application/x-tar"))
+        self.assertEqual((packed.status, packed.headers["Content-Type"]),
+                         (200, "application/x-tar"))
         with tarfile.open(fileobj=io.BytesIO(packed.body)) as tar:
             names = tar.getnames()
         self.assertIn("a/b/soft", names)
@@ -273,7 +278,8 @@ class FilesTest(atoll.SystemTest):
             done = self.unpack(data)
             self.assertEqual(done.status, 200, done.body)
             self.assertEqual(done.json["entries"], len(names))
-            listing = ("cd /home/user/%s; find . ! -type p ! -name . -printf '%%p %%y %%m %%s %%l %%T@\\n'"
+            listing = ("cd /home/user/%s; find . ! -type p ! -name . "
+                       "-printf '%%p %%y %%m %%s %%l %%T@\\n'"
                        "| grep -v ' d ' | sort; find . -type d -printf '%%p %%m\\n' | sort;"
                        "find . -type f -print0 | sort -z | xargs -0 sha256sum")
             # Directories change their times while they are filled.
@@ -301,7 +307,8 @@ class FilesTest(atoll.SystemTest):
         }
         for what, entries in refused.items():
             answer = self.unpack(self.archive(entries))
-            self.assertEqual((answer.status, self.code(answer)), (400, "archive_entry_refused"), what)
+            self.assertEqual((answer.status, self.code(answer)),
+                             (400, "archive_entry_refused"), what)
         plain = self.archive([good])
         broken = {
             "no archive": b"hello" * 1000,
@@ -337,7 +344,8 @@ class FilesTest(atoll.SystemTest):
         done = self.unpack(self.archive(entries, format=tarfile.GNU_FORMAT))
         self.assertEqual(done.status, 200, done.body)
         self.assertEqual(done.json["entries"], 5)
-        facts = self.sh("cd in; stat -c '%n %a %u' suid big-uid; test ! -e node; test ! -L l; cat l")
+        facts = self.sh("cd in; stat -c '%n %a %u' suid big-uid; "
+                        "test ! -e node; test ! -L l; cat l")
         self.assertEqual(facts, "suid 755 1000\nbig-uid 644 1000\nreplaced")
         self.assertNotIn("x", self.sh("tail -c1 /etc/passwd"))
 

@@ -17,7 +17,8 @@ class RunApiTest(atoll.SystemTest):
     def test_code_files_and_artifacts(self):
         answer = self.run_it(
             code="import os\nos.makedirs('/tmp/outputs')\n"
-                 "open('/tmp/outputs/out.txt','w').write(open('/home/user/in.txt').read().upper())\n"
+                 "text = open('/home/user/in.txt').read().upper()\n"
+                 "open('/tmp/outputs/out.txt','w').write(text)\n"
                  "open('/tmp/outputs/big','wb').write(b'x' * 100_000)\nprint(input())",
             stdin="typed\n", files=[{"path": "/home/user/in.txt", "text": "words"}])
         self.assertEqual(answer.status, 200, answer.body)
@@ -27,7 +28,8 @@ class RunApiTest(atoll.SystemTest):
         self.assertEqual(base64.b64decode(artifacts["out.txt"]["base64"]), b"WORDS")
         big = self.atoll.request("GET", artifacts["big"]["url"])
         self.assertEqual(big.body, b"x" * 100_000)
-        self.assertEqual(self.atoll.request("GET", f"/v1/sandboxes/{run['sandbox_id']}").status, 404)
+        gone = self.atoll.request("GET", f"/v1/sandboxes/{run['sandbox_id']}")
+        self.assertEqual(gone.status, 404)
         self.assertTrue(self.gone())
 
     def test_how_it_ended_is_told(self):

@@ -10,7 +10,7 @@ import time
 
 import atoll
 
-LONG = os.environ.get("ATOLL_TEST_LONG") == "1"
+LONG = bool(os.environ.get("ATOLL_TEST_LONG"))
 STREAM_BYTES = (1024 if LONG else 32) * 1024 * 1024
 FOLLOWERS = 5000 if LONG else 200
 MAX_DAEMON_BYTES = 100 * 1024 * 1024
@@ -61,7 +61,8 @@ class StreamTest(atoll.SystemTest):
                          STREAM_BYTES)
         peak = memory(self.atoll.daemon_pid, "VmHWM")
         print(f"\n  {STREAM_BYTES >> 20} MiB in {seconds:.2f} s: "
-              f"{STREAM_BYTES / seconds / 1e6:.0f} MB/s, atolld at most {peak >> 20} MiB", flush=True)
+              f"{STREAM_BYTES / seconds / 1e6:.0f} MB/s, atolld at most {peak >> 20} MiB",
+              flush=True)
         self.assertLess(peak, MAX_DAEMON_BYTES)
 
     def test_followers_of_a_silent_exec_cost_next_to_nothing(self):

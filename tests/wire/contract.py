@@ -5,10 +5,17 @@ Fields of ours in it, beside those of OpenAPI:
                             The tests fail when it is there after all, so that a mark stays true.
   x-atoll-order             on an operation: its turn (50 unless given; then as in the document)
   x-atoll-value             on a path parameter: "$name", a value that was captured before
+  x-atoll-refused           on a path parameter: values and the status of each, if it is not that
+                            most names are of nothing
+  x-atoll-expect            on an operation: the status of a request without anything else
   x-atoll-expect, -capture  on an example: the status (the first 2xx unless given), and values to
                             keep: {"name": "field of the answer"}
-  x-atoll-cases             on an operation: further requests: path, query, headers, body, as
-                            ("tenant", "operator"), expect, code, bytes, capture, capture_headers
+  x-atoll-path, -base64     on an example: path parameters, and a body of bytes instead of a value
+  x-atoll-query             on an example, a schema of a body, a query parameter: the parameters
+                            that it belongs to
+  x-atoll-cases             on an operation: further requests: path, query, headers, body, base64,
+                            as ("tenant", "operator"), expect, code, field, bytes, reply_headers,
+                            capture, capture_headers
   x-atoll-unreached         on a response: why the tests cannot make the server answer it
   x-atoll-statuses          on the default response: the statuses it stands for
 """
@@ -52,18 +59,27 @@ class Operation:
     def body(self, media_type="application/json"):
         return self.spec.get("requestBody", {}).get("content", {}).get(media_type)
 
-    @property
-    def body_schema(self):
+    def bodies(self):
+        """(query, schema, examples) of every kind of JSON body; the query says which it is."""
         body = self.body()
-        return self.contract.resolve(body["schema"]) if body else None
+        if not body:
+            return []
+        schema = self.contract.resolve(body["schema"])
+        kinds = [self.contract.resolve(kind) for kind in schema.get("oneOf", [schema])]
+        examples = list(body["examples"].values())
+        return [(kind.get("x-atoll-query", {}), kind,
+                 [example["value"] for example in examples
+                  if example.get("x-atoll-query") == kind.get("x-atoll-query")])
+                for kind in kinds]
 
     @property
     def body_example(self):
-        body = self.body()
-        return next(iter(body["examples"].values()))["value"] if body else None
+        bodies = self.bodies()
+        return bodies[0][2][0] if bodies else None
 
     def success(self):
-        return int(next(status for status in self.responses if status.startswith("2")))
+        first = next((status for status in self.responses if status.startswith("2")), None)
+        return self.spec.get("x-atoll-expect") or int(first)
 
     def documented(self, status):
         """The response that documents a status, or None."""
@@ -130,6 +146,8 @@ class Contract:
         schema = body["content"]["application/json"]["schema"]
         if "$ref" in schema:
             schema = self._find(schema["$ref"])
+        if "oneOf" in schema:
+            return {}
         return {name: field["example"] for name, field in schema["properties"].items()
                 if self.is_planned(field)}
 

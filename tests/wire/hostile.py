@@ -8,6 +8,7 @@ import json
 import random
 import re
 import zlib
+from urllib.parse import urlencode
 
 from odd_json import MALFORMED, OPEN, WELL_FORMED
 
@@ -62,8 +63,11 @@ class Hostile:
         return lines + extra + b"\r\n"
 
     def post(self, target, body, media_type=b"application/json", extra=b""):
+        return self.send("POST", target, body, media_type, extra)
+
+    def send(self, method, target, body, media_type=b"application/json", extra=b""):
         head = b"Content-Type: %s\r\nContent-Length: %d\r\n" % (media_type, len(body))
-        return self.head("POST", target, head + extra) + body
+        return self.head(method, target, head + extra) + body
 
     @property
     def smuggled(self):
@@ -88,24 +92,29 @@ class Hostile:
         return b"{\"cmd\": [\"true\"], \"%s\": %s}" % (UNKNOWN.encode(), text)
 
     def bodies(self):
-        """(target, schema, base that is refused) of every operation with a JSON body."""
+        """((method, target), schema, base) of every operation with a JSON body."""
         for operation in self.contract.operations():
-            if not operation.body() or operation.method != "POST":
-                continue
-            target = operation.path.replace("{id}", self.place["canary"]).replace("{exec}", "e1")
-            yield target, operation.body_schema, operation.body_example
+            for query, schema, examples in operation.bodies():
+                target = self.target(operation) + ("?" + urlencode(query) if query else "")
+                yield (operation.method, target), schema, examples[0]
+
+    def target(self, operation):
+        """Of something that is there, as far as the canary has it."""
+        names = {"{id}": self.place["canary"], "{exec}": "e1", "{key}": "k", "{port}": "8000",
+                 "{path}": "home/user/a.txt", "{name}": "plot.png"}
+        return re.sub(r"\{\w+\}", lambda name: names[name[0]], operation.path)
 
     def wrong_types(self):
-        for target, schema, base in self.all_bodies:
+        for route, schema, base in self.all_bodies:
             for keys in self.fields(schema):
                 for value in ODD_VALUES:
-                    yield self.wrong_type(target, base, keys, value)
+                    yield self.wrong_type(route, base, keys, value)
             for name in PRIVILEGES:
                 if name not in schema["properties"]:
                     body = json.dumps({**base, name: "x", UNKNOWN: 1}).encode()
-                    yield Attack("privilege", self.post(target, body), {400}, "unknown_field")
+                    yield Attack("privilege", self.send(*route, body), {400}, "unknown_field")
 
-    def wrong_type(self, target, base, keys, value):
+    def wrong_type(self, route, base, keys, value):
         body = {**base, UNKNOWN: 1}
         inner = body
         for key in keys[:-1]:
@@ -113,7 +122,7 @@ class Hostile:
             inner = inner[key]
         inner[keys[-1]] = value
         return Attack(f"wrong type of {'.'.join(keys)}",
-                      self.post(target, json.dumps(body).encode()), {400, 413})
+                      self.send(*route, json.dumps(body).encode()), {400, 413})
 
     def fields(self, schema, prefix=()):
         for name, field in schema["properties"].items():
@@ -281,7 +290,9 @@ class Hostile:
                  "%2e%2e", "..", ".", "~", canary + "%", canary + "%2", "e1", "%ff", "me", "self",
                  "current")
         for form in (form for form in forms if form != canary):
-            for tail in ("", "/execs", "/execs/e1", "/execs/e1/output", "/receipt"):
+            for tail in ("", "/execs", "/execs/e1", "/execs/e1/output", "/execs/e1/attach",
+                         "/receipt", "/ports", "/archive", "/artifacts", "/artifacts/a",
+                         "/files/etc/passwd", "/files?list"):
                 for key in (self.place["key"], self.place["stranger"]):
                     yield Attack("id", self.head("GET", f"/v1/sandboxes/{form}{tail}", key=key),
                                  REFUSED)
@@ -295,9 +306,9 @@ class Hostile:
             yield Attack("exec id", self.head("GET", f"{self.show}/execs/{form}"), {400, 404})
 
     def methods(self):
-        names = {"{id}": self.place["canary"], "{exec}": "e1", "{key}": "k"}
-        paths = {re.sub(r"\{\w+\}", lambda name: names[name[0]], operation.path)
-                 for operation in self.contract.operations()}
+        paths = {}
+        for operation in self.contract.operations():
+            paths.setdefault(self.target(operation), set()).add(operation.method)
         twists = ("{}/", "//{}", "{}//", "{};x=1", "/.{}", "/x/..{}", "{}%2f", "{}%00", "{}/.",
                   "{}/..%2f", "{}%3f", "/%2e{}", "{}\\", "{}%20")
         override = b"".join(name + b": DELETE\r\n" for name in (
@@ -305,7 +316,8 @@ class Hostile:
         for path in sorted(paths):
             for method in ("PUT", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get", "Get",
                            "GETT", "DELETE%20", "X" * 200):
-                yield Attack("method", self.head(method, path), REFUSED)
+                if method not in paths[path]:
+                    yield Attack("method", self.head(method, path), REFUSED)
             for twist in twists:
                 target = twist.format(path)
                 # Whether there is such a route or not: without a key nobody learns it.
@@ -327,12 +339,81 @@ class Hostile:
                       "cursor=%ff"):
             yield Attack("query", self.head("GET", "/v1/sandboxes?" + query), REFUSED | {200})
             yield Attack("query", self.head("GET", self.execs + "?" + query), REFUSED | {200})
+            yield Attack("query", self.head("GET", self.show + "/files?list&" + query),
+                         REFUSED | {200})
+        for number in ("", "-1", "1.5", "0x1", "%00", "%31%00", "99999999999999999999", "1e3", "+1",
+                       "%D9%A1"):
+            for target in ("/execs/e1?wait_ms=", "/execs/e1/output?offset=",
+                           "/execs/e1/output?limit=", "/execs/e1/attach?since=",
+                           "/files?list&depth=", "/files?find&limit="):
+                yield Attack("number", self.head("GET", self.show + target + number))
+            yield Attack("number", self.send("POST", f"{self.execs}/e1/stdin?offset={number}",
+                                             b"x", b"application/octet-stream"))
+        for query in ("metadata=", "metadata=a", "metadata=%00", "metadata=:", "state=",
+                      "state=%00", "state=running&state=running", "metadata=a:b&" * 17):
+            yield Attack("filter", self.head("GET", "/v1/sandboxes?" + query))
+
+    def paths(self):
+        """Names of files that lead out, are none, or are not what a route is for."""
+        forms = ("..", "../..", "../../../../etc/shadow", "%2e%2e", "%2e%2e%2f%2e%2e%2fetc/shadow",
+                 "home/../etc/passwd", "home/%2e%2e/etc/passwd", "home//user", "home/./user",
+                 "%00", "etc/passwd%00", "etc/passwd%00.txt", "%", "%zz", "%2", "a" * 256,
+                 "a/" * 2500, "%2f", "%2fetc%2fpasswd", "proc/self/root/../x", "..%5c..%5cx",
+                 "etc/passwd/x", "home/user/" + "%F0%9F%98%80" * 80)
+        absent = ("home/user/%ff/none", "home/user/none%0d%0aX:%20y", "proc/1/mem", "proc/kcore",
+                  "proc/1/environ", "proc/self/fd/0", "dev/mem", "sys/kernel/x")
+        for form in absent:
+            yield Attack("file", self.head("GET", f"{self.show}/files/{form}"))
+            yield Attack("archive", self.head("GET", f"{self.show}/archive?path=/{form}"))
+        for form in forms:
+            for query in ("", "?user=no-such-user", "?user=", "?user=%00", "?user=-1",
+                          "?user=0:0:0", "?user=4294967296", "?user=../root"):
+                yield Attack("file", self.head("GET", f"{self.show}/files/{form}{query}"))
+            yield Attack("file", self.send("PUT", f"{self.show}/files/{form}", b"x"))
+            yield Attack("file", self.head("DELETE", f"{self.show}/files/{form}?recursive=true"))
+            yield Attack("file", self.head("POST", f"{self.show}/files/{form}?mkdir=&parents=x"))
+            yield Attack("artifact", self.head("GET", f"{self.show}/artifacts/{form}"))
+            # Without its first slash, which these have.
+            if not form.startswith("%2f"):
+                yield Attack("archive", self.head("GET", f"{self.show}/archive?path={form}"))
+            yield Attack("archive", self.send("PUT", f"{self.show}/archive?path={form}", b"x"))
+        for mode in ("", "x", "8", "-1", "4755", "2755", "07777777", "%00", "0x1ff"):
+            target = f"{self.show}/files/home/user/a.txt?mode={mode}"
+            yield Attack("mode", self.send("PUT", target, b"x"), {400})
+        for body in (b"", b"x", gzip.compress(b"x", mtime=0),
+                     gzip.compress(b"a" * 10 ** 7, mtime=0), b"\x1f\x8b",
+                     b"\x28\xb5\x2f\xfd", b"a" * 512, b"a" * 100000):
+            yield Attack("archive", self.send("PUT", f"{self.show}/archive", body), {400, 413})
+
+    def upgrades(self):
+        """Half a WebSocket."""
+        key = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+        version = b"Sec-WebSocket-Version: 13\r\n"
+        upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
+        for extra in (b"", upgrade, upgrade + key, upgrade + version, key + version,
+                      upgrade + b"Sec-WebSocket-Version: 12\r\n" + key,
+                      upgrade + version + b"Sec-WebSocket-Key: x\r\n",
+                      b"Connection: close\r\nUpgrade: websocket\r\n" + key + version):
+            yield Attack("upgrade", self.head("GET", self.execs + "/e1/attach", extra))
+            yield Attack("upgrade", self.head("GET", self.execs + "/e99/attach", extra))
+
+    def headers(self):
+        body = json.dumps({"cmd": ["true"], UNKNOWN: 1}).encode()
+        for value in (b"", b"x", b"0", b"-1", b"1.0", b"2", b"4294967297",
+                      b"1\r\nAtoll-Generation: 1"):
+            field = b"Atoll-Generation: %s\r\n" % value
+            yield Attack("generation", self.head("DELETE", self.show, field), {400, 409})
+            yield Attack("generation", self.head("GET", self.show + "/artifacts", field),
+                         {400, 409})
+        for value in (b"", b"a" * 256, b"\x80", b"a\tb", b"a\r\nIdempotency-Key: a", b"a"):
+            field = b"Idempotency-Key: %s\r\n" % value
+            yield Attack("idempotency key", self.post(self.execs, body, extra=field), {400})
 
     # --- all
 
     def garbled(self, choose):
         """A body with several wrong fields, and now and then no JSON in the middle."""
-        target, schema, base = choose.choice(self.all_bodies)
+        route, schema, base = choose.choice(self.all_bodies)
         body = {**base, UNKNOWN: 1}
         for keys in choose.sample(list(self.fields(schema)), min(3, len(schema["properties"]))):
             value = choose.choice(ODD_VALUES)
@@ -342,7 +423,7 @@ class Hostile:
             at = choose.randrange(len(text))
             odd = choose.choice(MALFORMED + WELL_FORMED)
             text = text[:at] + odd + text[at + choose.randint(0, 3):]
-        return Attack("garbled", self.post(target, text), {400, 413})
+        return Attack("garbled", self.send(*route, text), {400, 413})
 
     def mutated(self, choose):
         """A good request with some of its bytes wrong."""
@@ -374,11 +455,11 @@ class Hostile:
     def attacks(self, seed, count):
         choose = random.Random(seed)
         always = (self.smuggling, self.chunks, self.lines, self.floods, self.json_syntax,
-                  self.encodings)
+                  self.encodings, self.upgrades, self.headers)
         chosen = [attack for kind in always for attack in kind()]
         # The many pairs of name and twist, field and value: as far as there is room.
         pairs = [attack for kind in (self.ids, self.methods, self.queries,
-                                     self.wrong_types) for attack in kind()]
+                                     self.paths, self.wrong_types) for attack in kind()]
         choose.shuffle(pairs)
         chosen += pairs[:max(0, (count - len(chosen)) // 2)]
         while len(chosen) < count:

@@ -140,6 +140,7 @@ class HostileTest(atoll.SystemTest):
         print(f"{len(attacks)} bad requests (seed {SEED}): {dict(sorted(statuses.items()))}")
         self.assertEqual(faults, [], "\n" + "\n".join(faults))
         self.assertEqual(self.atoll.daemon_pid, daemon, "atolld was restarted")
+        self.atoll.close()  # idle for longer than the server keeps it
         listed = self.atoll.request("GET", "/v1/sandboxes").json["sandboxes"]
         self.assertEqual([sandbox["id"] for sandbox in listed], [self.canary])
         execs = self.atoll.request("GET", f"/v1/sandboxes/{self.canary}/execs").json["execs"]

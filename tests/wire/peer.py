@@ -67,7 +67,7 @@ class Peer:
     def _receive(self):
         response = self.connection.getresponse()
         reply = Reply(response.status, response.headers, response.read())
-        if response.will_close:
+        if response.will_close or response.status == 101:
             self.close()
         return reply
 

@@ -52,13 +52,12 @@ class Terminal {
  public:
   Terminal(std::shared_ptr<Sandbox> sandbox, std::shared_ptr<Exec> exec, WebSocket& socket)
       : sandbox_(std::move(sandbox)), exec_(std::move(exec)), socket_(socket) {
-    sandbox::Attachment& attachment = exec_->attachment();
-    attachment.held = true;
-    number_ = ++attachment.holder;
+    exec_->input().attached = true;
+    number_ = ++exec_->input().attachment;
     exec_->notify();
   }
   ~Terminal() {
-    if (!is_taken_over()) exec_->attachment().held = false;
+    if (!is_taken_over()) exec_->input().attached = false;
   }
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
@@ -68,7 +67,7 @@ class Terminal {
   http::Task<void> pump_input();
 
  private:
-  bool is_taken_over() const { return exec_->attachment().holder != number_; }
+  bool is_taken_over() const { return exec_->input().attachment != number_; }
   http::Task<Result<bool>> write_piece(Stream stream, uint64_t& offset);
   http::Task<Result<void>> write_output(AttachCall attach);
   http::Task<Result<void>> say(json::object object);
@@ -195,7 +194,7 @@ http::Task<Reply> attach(Call& call, Sandboxes& sandboxes) {
   if (!call.exchange.wants_web_socket())
     co_return Error(Code::kInvalid, "this route speaks WebSocket only")
         .with_reason("web_socket_required");
-  if (exec->attachment().held && !parsed.takeover)
+  if (exec->input().attached && !parsed.takeover)
     co_return Error(Code::kConflict, "another client is attached").with_reason("attached");
   ATOLL_CO_TRY(std::unique_ptr<WebSocket> socket, co_await call.exchange.accept_web_socket());
   Terminal terminal(sandbox, exec, *socket);

@@ -2,10 +2,11 @@
 // bytes that are not UTF-8 come in base 64.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "agent/protocol.h"
+#include "sandbox/exec_output.h"
 
 namespace atl::api::v1 {
 

@@ -198,21 +198,6 @@ http::Task<Reply> post(Call& call, Sandboxes& sandboxes) {
       .with_reason("missing_field");
 }
 
-http::Task<Reply> ports(Call& call, Sandboxes& sandboxes) {
-  ATOLL_CO_TRY(Files files, files_of(call, sandboxes));
-  ATOLL_CO_TRY(auto listening, co_await files.ports());
-  json::array items;
-  for (const agent::ListeningPort& port : listening) {
-    json::object item;
-    item["port"] = port.port;
-    item["address"] = port.address;
-    items.push_back(std::move(item));
-  }
-  json::object object;
-  object["ports"] = std::move(items);
-  co_return std::optional(json_reply(200, object));
-}
-
 }  // namespace
 
 void add_file_routes(Router& router, Sandboxes& sandboxes) {
@@ -227,7 +212,6 @@ void add_file_routes(Router& router, Sandboxes& sandboxes) {
   router.add(std::move(upload));
   router.add({Method::kDelete, base, bind(remove)});
   router.add({Method::kPost, base, bind(post)});
-  router.add({Method::kGet, "/v1/sandboxes/{id}/ports", bind(ports)});
 }
 
 }  // namespace atl::api::v1

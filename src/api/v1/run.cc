@@ -73,7 +73,9 @@ Result<RunFile> parse_file(const json::value& value, size_t number) {
   std::string prefix = fmt::format("files[{}].", number);
   const json::object* object = value.if_object();
   if (!object)
-    return Error(Code::kInvalid, prefix + " must be an object").with_reason("invalid_field");
+    return Error(Code::kInvalid, fmt::format("files[{}] must be an object", number))
+        .with_reason("invalid_field")
+        .with_field("files");
   ObjectReader reader(*object, prefix);
   RunFile file;
   std::string path = reader.text("path", agent::kMaxPathBytes);
@@ -92,7 +94,10 @@ Result<RunFile> parse_file(const json::value& value, size_t number) {
 Result<std::vector<RunFile>> take_files(json::object& object) {
   std::vector<RunFile> files;
   json::value* value = object.if_contains("files");
-  if (!value) return files;
+  if (!value || value->is_null()) {
+    object.erase("files");
+    return files;
+  }
   const json::array* items = value->if_array();
   if (!items || items->size() > kMaxFiles)
     return Error(Code::kInvalid, "files must be an array of at most 64")
@@ -108,18 +113,20 @@ Result<std::vector<RunFile>> take_files(json::object& object) {
 
 Result<void> take_code(json::object& object, json::object& exec, Sandboxes& sandboxes) {
   json::value* code = object.if_contains("code");
-  if (!code) return {};
+  if (!code || code->is_null()) {
+    object.erase("code");
+    return {};
+  }
   const json::string* text = code->if_string();
   const json::value* name = object.if_contains("template");
   if (!text || exec.contains("cmd") || exec.contains("shell"))
     return Error(Code::kInvalid, "code must be a string, without cmd and shell")
         .with_reason("invalid_field")
         .with_field("code");
-  std::string language;
+  std::string language = "python";  // without a template the create that follows is refused
   if (name && name->is_string()) {
     ATOLL_TRY(auto found, sandboxes.templates().find_template(name->get_string()));
-    if (found && found->manifest.context) language = found->manifest.context->language;
-    if (!found) language = "python";  // the create that follows refuses the template
+    if (found) language = found->manifest.context ? found->manifest.context->language : "";
   }
   ATOLL_TRY(exec["cmd"], command_of(language, *text));
   object.erase("code");
@@ -129,7 +136,7 @@ Result<void> take_code(json::object& object, json::object& exec, Sandboxes& sand
 Result<Run> parse_run(std::string_view body, Sandboxes& sandboxes) {
   ATOLL_TRY(json::object object, parse_object(body));
   Run run;
-  // It would be gone before anybody could use the name, or be somebody else's.
+  // It is deleted before anybody could use the name; and never one that was there before.
   for (std::string_view field : {"name", "on_name_conflict"})
     if (object.contains(field))
       return Error(Code::kInvalid, "the sandbox of a run has no name")
@@ -137,7 +144,8 @@ Result<Run> parse_run(std::string_view body, Sandboxes& sandboxes) {
           .with_field(field);
   ATOLL_TRY(run.files, take_files(object));
   for (std::string_view field : kExecFields) {
-    if (json::value* value = object.if_contains(field)) run.exec[field] = *value;
+    json::value* value = object.if_contains(field);
+    if (value && !value->is_null()) run.exec[field] = *value;
     object.erase(field);
   }
   ATOLL_TRY_VOID(take_code(object, run.exec, sandboxes));
@@ -278,9 +286,10 @@ http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
 
 void add_run_route(Router& router, Sandboxes& sandboxes) {
   auto action = [&sandboxes](Call& call) { return run_once(call, sandboxes); };
-  Route route{http::Method::kPost, "/v1/run", action};
-  route.effect = Route::Effect::kCreates;
-  router.add(std::move(route));
+  router.add({.method = http::Method::kPost,
+              .pattern = "/v1/run",
+              .action = action,
+              .effect = Route::Effect::kCreates});
 }
 
 }  // namespace atl::api::v1

@@ -1,0 +1,172 @@
+#include "api/v1/ports.h"
+
+#include <charconv>
+
+#include <boost/json/array.hpp>
+
+#include "api/json_reader.h"
+#include "api/json_reply.h"
+#include "api/v1/sandboxes.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "http/relay.h"
+#include "sandbox/files.h"
+
+namespace atl::api::v1 {
+
+namespace json = boost::json;
+using http::Method;
+using sandbox::PortGrant;
+using sandbox::PortTokens;
+using sandbox::Sandbox;
+using sandbox::Sandboxes;
+
+namespace {
+
+constexpr uint64_t kDefaultExpiryMs = 3'600'000;
+constexpr uint64_t kMaxExpiryMs = 7ull * 24 * 3'600'000;
+// A server may be silent for long between two events; its sandbox's ttl bounds it.
+constexpr std::chrono::hours kPatience{24};
+constexpr char kTokenMark = '~';
+
+// Scripts may run, but as those of nobody's origin: they can neither read what this server says to
+// its own pages nor be taken for one of them.
+constexpr std::string_view kForeignOrigin =
+    "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts";
+
+std::optional<uint16_t> parse_port(std::string_view text) {
+  uint16_t port = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && port > 0 && text[0] != '0' ? std::optional(port) : std::nullopt;
+}
+
+// "8000", or "8000~<token>".
+struct PortSegment {
+  std::optional<uint16_t> port;
+  std::string_view token;
+};
+
+PortSegment parse_segment(std::string_view text) {
+  size_t mark = text.find(kTokenMark);
+  std::string_view token = mark == text.npos ? std::string_view() : text.substr(mark + 1);
+  return {parse_port(text.substr(0, mark)), token};
+}
+
+class PortUpstream final : public http::Upstream {
+ public:
+  explicit PortUpstream(std::unique_ptr<sandbox::Channel> channel) : channel_(std::move(channel)) {}
+
+  Task<Result<std::string>> read() override { return channel_->read(deadline()); }
+  Task<Result<void>> write(std::string_view bytes) override {
+    if (closed_) co_return Error(Code::kCancelled, "the connection is over");
+    co_return co_await channel_->write(bytes, deadline());
+  }
+  void end_writing() override { channel_->end_writing(); }
+  // What is pending is cancelled by the relay.
+  void close() override { closed_ = true; }
+
+ private:
+  static SteadyTime deadline() { return std::chrono::steady_clock::now() + kPatience; }
+
+  std::unique_ptr<sandbox::Channel> channel_;
+  bool closed_ = false;
+};
+
+Error not_a_port() {
+  return Error(Code::kInvalid, "a port is a number from 1 to 65535")
+      .with_reason("invalid_field")
+      .with_field("port");
+}
+
+http::RelayRequest relay_request(const Call& call, uint16_t port) {
+  const http::Request& request = call.exchange.request();
+  http::RelayRequest relayed;
+  relayed.target = "/" + call.parameters.at(2);
+  if (!request.query.empty()) relayed.target += "?" + request.query;
+  relayed.host = "localhost:" + std::to_string(port);
+  if (auto host = request.headers.find("Host"))
+    relayed.for_upstream.add("X-Forwarded-Host", std::string(*host));
+  relayed.for_client.add("Content-Security-Policy", std::string(kForeignOrigin));
+  relayed.for_client.add("Referrer-Policy", "no-referrer");  // the path may hold a token
+  return relayed;
+}
+
+http::Task<Reply> pass_on(Call& call, Sandboxes& sandboxes) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
+  PortSegment segment = parse_segment(call.parameters.at(1));
+  if (!segment.port) co_return not_a_port();
+  ATOLL_CO_TRY(auto channel, sandbox->channels().open_port(*segment.port));
+  PortUpstream upstream(std::move(channel));
+  auto relayed = co_await http::relay(call.exchange, upstream, relay_request(call, *segment.port));
+  if (call.exchange.answered()) co_return std::optional<http::Response>();
+  ATOLL_CHECK(!relayed.ok());
+  if (relayed.error().system_errno() == ECONNREFUSED)
+    co_return Error(Code::kUnavailable, "nothing listens on that port inside")
+        .with_reason("port_not_listening");
+  co_return std::move(relayed).error().with_reason("bad_gateway");
+}
+
+http::Task<Reply> sign(Call& call, Sandboxes& sandboxes, const PortTokens& tokens) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
+  ATOLL_CO_TRY(json::object object, parse_object(call.body));
+  ObjectReader reader(object);
+  if (!reader.has("port")) reader.refuse("port", "is required", "missing_field");
+  uint32_t port = reader.optional_small("port", 1, 65535).value_or(0);
+  uint64_t expiry =
+      reader.optional_integer("expires_in_ms", 1000, kMaxExpiryMs).value_or(kDefaultExpiryMs);
+  ATOLL_CO_TRY_VOID(reader.finish());
+  WallTime expires = sandboxes.services().clock.wall_now() + std::chrono::milliseconds(expiry);
+  PortGrant grant{call.tenant, sandbox->id(), static_cast<uint16_t>(port)};
+  auto host = call.exchange.request().headers.find("Host");
+  json::object answer;
+  answer["url"] = "http://" + std::string(host.value_or("localhost")) + "/v1/sandboxes/" +
+                  sandbox->id().string() + "/ports/" + std::to_string(port) + kTokenMark +
+                  tokens.sign(grant, expires) + "/";
+  answer["expires_at"] = to_rfc3339(expires);
+  co_return std::optional(json_reply(201, answer));
+}
+
+http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
+  sandbox::Files files(sandbox, "user");
+  ATOLL_CO_TRY(auto listening, co_await files.ports());
+  json::array items;
+  for (const agent::ListeningPort& port : listening) {
+    json::object item;
+    item["port"] = port.port;
+    item["address"] = port.address;
+    items.push_back(std::move(item));
+  }
+  json::object object;
+  object["ports"] = std::move(items);
+  co_return std::optional(json_reply(200, object));
+}
+
+}  // namespace
+
+void add_port_routes(Router& router, Sandboxes& sandboxes, const PortTokens& tokens) {
+  const std::string base = "/v1/sandboxes/{id}/ports";
+  router.add({Method::kGet, base, [&sandboxes](Call& call) { return list(call, sandboxes); }});
+  auto signing = [&sandboxes, &tokens](Call& call) { return sign(call, sandboxes, tokens); };
+  router.add({Method::kPost, base, signing});
+  // In whose name somebody without a key may use a port: who signed its token.
+  auto admit = [&sandboxes, &tokens](const std::vector<std::string>& parameters) {
+    auto sandbox = SandboxId::parse(parameters.at(0));
+    PortSegment segment = parse_segment(parameters.at(1));
+    std::optional<store::TenantId> nobody;
+    if (!sandbox || !segment.port) return nobody;
+    WallTime now = sandboxes.services().clock.wall_now();
+    return tokens.check(segment.token, *sandbox, *segment.port, now);
+  };
+  for (Method method : {Method::kGet, Method::kPost, Method::kPut, Method::kPatch, Method::kDelete,
+                        Method::kOptions}) {
+    Route route{method, base + "/{port}/{path...}",
+                [&sandboxes](Call& call) { return pass_on(call, sandboxes); }};
+    route.body = Route::Body::kStream;
+    route.admit = admit;
+    router.add(std::move(route));
+  }
+}
+
+}  // namespace atl::api::v1

@@ -1,0 +1,393 @@
+"""Every process of Atoll dies at every named point, and at random moments under load. Afterwards
+what was acknowledged is there, what was not is whole or gone, and the host is as it was.
+
+The points are compiled in (src/base/crash_point.h) and armed by files in <run>/crash.
+"""
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+import atoll  # noqa: E402
+
+LONG = os.environ.get("ATOLL_TEST_LONG") == "1"
+RANDOM_KILLS = 200 if LONG else 20
+READY_SECONDS = 1.0
+
+# Where atolld dies, and the request on whose way that is.
+DAEMON_POINTS = {
+    "create.row": "create", "create.launched": "create", "create.attached": "create",
+    "create.running": "create", "idempotency.row": "create", "idempotency.made": "create",
+    "idempotency.answer": "create",
+    "exec.sent": "execute", "exec.row": "execute", "exec.output": "execute",
+    "exec.acknowledged": "execute", "exec.exit": "execute", "exec.finished": "execute",
+    "delete.begun": "delete", "delete.removed": "delete", "delete.logs": "delete",
+    "delete.row": "delete", "input.taken": "feed",
+    "patch.begun": "patch", "patch.limits": "patch", "patch.row": "patch",
+    "adopt.row": "restart", "adopt.done": "restart",
+}
+# Where the warden dies. Launches and removals are children of it: launch.… and remove.… end one of
+# those, the others the warden itself.
+LAUNCH_STEPS = ["record", "uid_range", "pool", "layer", "image", "cgroup", "listener", "clone",
+                "uid_map", "idmap", "spawner", "agent", "receipt"]
+WARDEN_POINTS = {f"launch.{step}": "create" for step in LAUNCH_STEPS} | {
+    "request.received": "create", "helper.started": "create", "helper.ended": "create",
+    "remove.begun": "delete", "remove.groups": "delete", "remove.layer": "delete",
+    "remove.uids": "delete",
+}
+# Where an agent dies; most are frames that it was sent.
+AGENT_POINTS = {
+    "hello": "create", "welcome": "create", "reap": "create",
+    "start": "execute", "launched": "execute", "report": "execute", "acknowledge": "execute",
+    "exit_acknowledge": "execute",
+    "input": "feed", "input_end": "feed", "signal": "signal", "resize": "terminal",
+    "open_files": "upload", "channel_data": "upload",
+    "channel_credit": "download", "channel_close": "cancel", "open_port": "port",
+}
+
+
+class Witness:
+    """What was acknowledged, and whether it still holds."""
+
+    def __init__(self, test, home):
+        self.test, self.home = test, home
+        self.lock = threading.Lock()
+        self.sandboxes = {}   # id → the metadata it was made with
+        self.files = {}       # (sandbox, path) → bytes
+        self.execs = {}       # (sandbox, exec) → stdout
+        self.doubtful = set()  # sandboxes whose deletion or agent's death was under way
+
+    def made(self, answer):
+        with self.lock:
+            self.sandboxes[answer["id"]] = answer["metadata"]
+
+    def forget(self, sandbox):
+        with self.lock:
+            self.sandboxes.pop(sandbox, None)
+            self.doubtful.discard(sandbox)
+
+    def doubt(self, sandbox):
+        with self.lock:
+            self.doubtful.add(sandbox)
+
+    def check(self):
+        client = atoll.Atoll(self.home.directory)
+        for sandbox, metadata in list(self.sandboxes.items()):
+            shown = client.request("GET", f"/v1/sandboxes/{sandbox}")
+            if sandbox in self.doubtful and (shown.status == 404 or
+                                             shown.json["state"] != "running"):
+                continue
+            self.test.assertEqual(shown.status, 200, f"acknowledged sandbox {sandbox} is lost")
+            self.test.assertEqual(shown.json["metadata"], metadata)
+            self.test.assertEqual(shown.json["state"], "running", shown.json)
+            done = client.execute(sandbox, ["echo", "alive"])
+            self.test.assertEqual((done["verdict"], done["stdout"]), ("ok", "alive\n"))
+        for (sandbox, path), content in list(self.files.items()):
+            if sandbox in self.doubtful or sandbox not in self.sandboxes:
+                continue
+            read = client.request("GET", f"/v1/sandboxes/{sandbox}/files{path}")
+            self.test.assertEqual((read.status, read.body), (200, content), path)
+        for (sandbox, exec_id), output in list(self.execs.items()):
+            if sandbox in self.doubtful or sandbox not in self.sandboxes:
+                continue
+            done = client.wait_ended(sandbox, exec_id, 30)
+            self.test.assertEqual(done["verdict"], "ok", done)
+            self.test.assertEqual(client.output(sandbox, exec_id), output)
+        client.close()
+
+
+class Chaos(atoll.SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.before = atoll.inventory()
+        cls.atoll = atoll.Atoll()
+        cls.crash = os.path.join(cls.atoll.run_directory, "crash")
+        os.makedirs(cls.crash)
+        os.chmod(cls.atoll.run_directory, 0o755)
+        os.chmod(cls.crash, 0o777)
+        cls.atoll.up()
+
+    def setUp(self):
+        self.witness = Witness(self, self.atoll)
+        self.atoll.close()
+        self.atoll.wait_ready()
+        self.sandbox = self.create()
+
+    def tearDown(self):
+        for name in os.listdir(self.crash):
+            os.unlink(os.path.join(self.crash, name))
+        self.atoll.close()
+        self.atoll.wait_ready()
+        self.remove_all()
+
+    def remove_all(self):
+        def none_left():
+            shown = self.atoll.request("GET", "/v1/sandboxes?limit=1000").json["sandboxes"]
+            for each in shown:
+                self.atoll.try_request("DELETE", f"/v1/sandboxes/{each['id']}")
+            return not shown and self.atoll.subvolumes() == []
+        atoll.wait_for("every sandbox to be gone", none_left, 20)
+
+    # The requests. Each runs against a server that may die in the middle: status 0.
+
+    def create(self, client=None):
+        body = {"template": "python", "metadata": {"number": str(random.random())}}
+        headers = {"Idempotency-Key": f"chaos-{random.random()}"}
+        client = client or self.atoll
+        answer = client.try_request("POST", "/v1/sandboxes", body, headers=headers)
+        if answer.status == 201:
+            self.witness.made(answer.json)
+            return answer.json["id"]
+        # Sent again, as a client would: there must be one sandbox, not two.
+        def again():
+            answer = client.try_request("POST", "/v1/sandboxes", body, headers=headers)
+            return answer.status == 201 and answer.json
+        made = atoll.wait_for("the create to succeed when sent again", again, 10)
+        listed = [each for each in self.atoll.request("GET", "/v1/sandboxes?limit=1000").json[
+            "sandboxes"] if each["metadata"] == body["metadata"] and each["state"] == "running"]
+        self.assertEqual([each["id"] for each in listed], [made["id"]])
+        self.witness.made(made)
+        return made["id"]
+
+    def execute(self, sandbox=None, client=None):
+        sandbox, client = sandbox or self.sandbox, client or self.atoll
+        code = "for i in range(2000): print(i)"
+        answer = client.try_request("POST", f"/v1/sandboxes/{sandbox}/execs",
+                                    {"cmd": ["python3", "-c", code]})
+        if answer.status == 202:
+            expected = b"".join(b"%d\n" % i for i in range(2000))
+            self.witness.execs[(sandbox, answer.json["id"])] = expected
+
+    def feed(self):
+        answer = self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs",
+                                        {"cmd": ["cat"], "stdin_open": True})
+        if answer.status != 202:
+            return
+        exec_id, data = answer.json["id"], os.urandom(100_000)
+        path = f"/v1/sandboxes/{self.sandbox}/execs/{exec_id}/stdin?offset=0&eof=true"
+
+        def fed():
+            sent = self.atoll.try_request("POST", path, data, headers={
+                "Content-Type": "application/octet-stream"})
+            return sent.status in (200, 409)
+        try:
+            atoll.wait_for("the input to be taken", fed, 10)
+        except AssertionError:
+            if self.sandbox not in self.witness.doubtful:
+                raise
+            return
+        self.witness.execs[(self.sandbox, exec_id)] = data
+
+    def upload(self, sandbox=None, client=None):
+        sandbox, client = sandbox or self.sandbox, client or self.atoll
+        path, data = f"/home/user/f{random.random()}", os.urandom(200_000)
+        answer = client.try_request("PUT", f"/v1/sandboxes/{sandbox}/files{path}", data, headers={
+            "Content-Type": "application/octet-stream"})
+        if answer.status in (200, 201):
+            self.witness.files[(sandbox, path)] = data
+
+    def patch(self):
+        body = {"limits": {"memory_bytes": 300 << 20, "pids": 100}}
+        answer = self.atoll.try_request("PATCH", f"/v1/sandboxes/{self.sandbox}", body)
+        self.atoll.close()
+        self.atoll.wait_ready()
+        shown = self.atoll.request("GET", f"/v1/sandboxes/{self.sandbox}").json["limits"]
+        if answer.status == 200:
+            self.assertEqual(shown["memory_bytes"], 300 << 20)
+
+    def delete(self, client=None):
+        sandbox = self.create(client)
+        self.witness.doubt(sandbox)
+        client = client or self.atoll
+        if client.try_request("DELETE", f"/v1/sandboxes/{sandbox}").status == 204:
+            self.assertEqual(client.try_request("GET", f"/v1/sandboxes/{sandbox}").status in
+                             (0, 404), True)
+            self.witness.forget(sandbox)
+
+    def signal(self):
+        answer = self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs",
+                                        {"cmd": ["sleep", "60"]})
+        if answer.status == 202:
+            self.atoll.try_request(
+                "POST", f"/v1/sandboxes/{self.sandbox}/execs/{answer.json['id']}/signal",
+                {"signal": "TERM"})
+
+    def download(self):
+        self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs", {
+            "shell": "head -c 4M /dev/zero > /home/user/big", "wait": True})
+        self.atoll.try_request("GET", f"/v1/sandboxes/{self.sandbox}/files/home/user/big")
+
+    def cancel(self):
+        """A reader that goes away in the middle: the channel is given up."""
+        self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs", {
+            "shell": "head -c 64M /dev/zero > /home/user/big", "wait": True})
+        host, port = self.atoll.address.rsplit(":", 1)
+        with socket.create_connection((host, int(port))) as peer:
+            peer.sendall((f"GET /v1/sandboxes/{self.sandbox}/files/home/user/big HTTP/1.1\r\n"
+                          f"Host: localhost\r\nAuthorization: Bearer {self.atoll.key}\r\n"
+                          "\r\n").encode())
+            peer.recv(1000)
+
+    def port(self):
+        self.atoll.try_request("GET", f"/v1/sandboxes/{self.sandbox}/ports/8000/")
+
+    def terminal(self):
+        answer = self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs", {
+            "cmd": ["sh"], "pty": {"cols": 80, "rows": 24}})
+        if answer.status == 202:
+            exec_id = answer.json["id"]
+            self.atoll.try_request(
+                "POST", f"/v1/sandboxes/{self.sandbox}/execs/{exec_id}/resize",
+                {"cols": 100, "rows": 30})
+            self.atoll.try_request(
+                "POST", f"/v1/sandboxes/{self.sandbox}/execs/{exec_id}/signal",
+                {"signal": "KILL"})
+
+    def restart(self):
+        os.kill(self.atoll.daemon_pid, signal.SIGKILL)
+
+    # The kills.
+
+    def arm(self, program, point):
+        path = os.path.join(self.crash, f"{program}.{point}")
+        with open(path, "w"):
+            os.chmod(path, 0o666)
+        return path
+
+    def check_ready_again(self, since):
+        self.atoll.close()
+        self.atoll.wait_ready()
+        took = time.monotonic() - since
+        # A generous bound: the figure is printed, and judged in the long run.
+        self.assertLess(took, READY_SECONDS if LONG else 10 * READY_SECONDS)
+        return took
+
+    def die_at(self, program, point, request):
+        armed = self.arm(program, point)
+        work = threading.Thread(target=getattr(self, request))
+        work.start()
+        atoll.wait_for(f"{program} to reach {point}", lambda: not os.path.exists(armed), 10)
+        died = time.monotonic()
+        work.join()
+        took = self.check_ready_again(died)
+        self.witness.check()
+        self.check_isolates()
+        return took
+
+    def check_isolates(self):
+        """As many isolates as sandboxes that have one, and no agent without a sandbox."""
+        def equal():
+            shown = self.atoll.request("GET", "/v1/sandboxes?limit=1000").json["sandboxes"]
+            running = sorted(each["id"] for each in shown if each["state"] == "running")
+            return self.atoll.subvolumes() == running
+        atoll.wait_for("isolates and rows to agree", equal, 10)
+
+    def die_at_all(self, program, points):
+        slowest = 0.0
+        for point, request in points.items():
+            with self.subTest(program=program, point=point):
+                slowest = max(slowest, self.die_at(program, point, request))
+        print(f"{program}: {len(points)} points, ready again after at most {slowest:.2f} s")
+
+    def test_daemon_at_each_point(self):
+        self.die_at_all("atolld", DAEMON_POINTS)
+
+    def test_warden_at_each_point(self):
+        self.die_at_all("atoll-warden", WARDEN_POINTS)
+
+    def test_agent_at_each_point(self):
+        for point, request in AGENT_POINTS.items():
+            with self.subTest(point=point):
+                armed = self.arm("atoll-agent", point)
+                if request == "create":
+                    answer = self.atoll.request("POST", "/v1/sandboxes", {"template": "python"})
+                    self.assertIn(answer.status, (201, 503), answer.body)
+                    self.assertFalse(os.path.exists(armed))
+                    continue
+                self.sandbox = self.create()
+                self.witness.doubt(self.sandbox)
+                self.assertFalse(os.path.exists(armed), "the warden took the point")
+                getattr(self, request)()
+
+                def failed():
+                    shown = self.atoll.request("GET", f"/v1/sandboxes/{self.sandbox}").json
+                    return shown["state"] == "failed"
+                atoll.wait_for(f"the sandbox to fail at {point}", failed, 10)
+                for each in self.atoll.request(
+                        "GET", f"/v1/sandboxes/{self.sandbox}/execs").json["execs"]:
+                    self.assertEqual(each["state"], "ended")
+        self.witness.check()
+        self.check_isolates()
+
+    def test_random_kills_under_load(self):
+        stop = threading.Event()
+
+        def work():
+            client = atoll.Atoll(self.atoll.directory)
+            mine = []
+            while not stop.is_set():
+                try:
+                    mine.append(self.create(client))
+                    self.execute(mine[-1], client)
+                    self.upload(mine[-1], client)
+                    if len(mine) > 3:
+                        gone = mine.pop(0)
+                        self.witness.doubt(gone)
+                        if client.try_request("DELETE", f"/v1/sandboxes/{gone}").status == 204:
+                            self.witness.forget(gone)
+                except (AssertionError, ValueError, KeyError) as failure:
+                    failures.append(failure)
+                    return
+            client.close()
+        failures = []
+        workers = [threading.Thread(target=work) for _ in range(2)]
+        for worker in workers:
+            worker.start()
+        slowest = 0.0
+        for number in range(RANDOM_KILLS):
+            time.sleep(random.uniform(0.0, 0.2))
+            victim = random.choice(["daemon", "daemon", "warden", "agent"])
+            if victim == "agent":
+                self.kill_an_agent()
+                continue
+            pid = getattr(self.atoll, f"{victim}_pid")
+            if not pid:
+                continue
+            os.kill(pid, signal.SIGKILL)
+            died = time.monotonic()
+            if victim == "daemon":
+                slowest = max(slowest, self.check_ready_again(died))
+        stop.set()
+        for worker in workers:
+            worker.join()
+        self.assertEqual(failures, [])
+        self.atoll.close()
+        self.atoll.wait_ready()
+        self.witness.check()
+        self.check_isolates()
+        print(f"{RANDOM_KILLS} random kills, {len(self.witness.sandboxes)} sandboxes kept, "
+              f"ready again after at most {slowest:.2f} s")
+
+    def kill_an_agent(self):
+        with self.witness.lock:
+            known = [each for each in self.witness.sandboxes if each != self.sandbox]
+        if not known:
+            return
+        sandbox = random.choice(known)
+        self.witness.doubt(sandbox)
+        try:
+            os.kill(self.atoll.agent_pid(sandbox), signal.SIGKILL)
+        except (OSError, IndexError, ValueError):
+            pass  # it was just being deleted
+
+
+if __name__ == "__main__":
+    seed = int(os.environ.get("ATOLL_CHAOS_SEED", str(time.time_ns() % 1_000_000)))
+    print(f"ATOLL_CHAOS_SEED={seed}", json.dumps({"kills": RANDOM_KILLS}))
+    random.seed(seed)
+    atoll.main()

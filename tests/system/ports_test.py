@@ -1,0 +1,146 @@
+"""Servers inside a sandbox, reached through …/ports: HTTP, WebSocket, private URLs, strangers."""
+import http.client
+import os
+import socket
+import time
+
+import atoll
+
+SERVER = r'''
+import http.server, socketserver
+class Server(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def answer(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        chunked = self.headers.get("Transfer-Encoding") == "chunked"
+        body = self.rfile.read(length)
+        while chunked:
+            size = int(self.rfile.readline(), 16)
+            body += self.rfile.read(size)
+            self.rfile.readline()
+            chunked = size > 0
+        text = (self.command + " " + self.path + "\n" + str(self.headers)).encode() + body
+        self.send_response(201)
+        self.send_header("Set-Cookie", "stolen=1")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = answer
+socketserver.ThreadingTCPServer.allow_reuse_address = True
+socketserver.ThreadingTCPServer(("127.0.0.1", 8000), Server).serve_forever()
+'''
+
+UPGRADER = r'''
+import socket
+server = socket.socket()
+server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+server.bind(("127.0.0.1", 8001)); server.listen()
+while True:
+    peer, _ = server.accept()
+    head = b""
+    while b"\r\n\r\n" not in head: head += peer.recv(1)
+    peer.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n")
+    while True:
+        data = peer.recv(100000)
+        if not data: break
+        peer.sendall(data.upper())
+    peer.close()
+'''
+
+
+class Ports(atoll.SystemTest):
+    def setUp(self):
+        self.sandbox = self.atoll.create()["id"]
+        self.base = f"/v1/sandboxes/{self.sandbox}/ports"
+        for code in (SERVER, UPGRADER):
+            self.atoll.start(self.sandbox, ["python3", "-c", code], timeout_ms=600_000)
+
+        def listening():
+            found = self.atoll.request("GET", self.base).json["ports"]
+            return {8000, 8001} <= {each["port"] for each in found}
+        atoll.wait_for("both servers to listen", listening)
+
+    def tearDown(self):
+        self.atoll.delete(self.sandbox)
+
+    def test_requests_arrive_without_what_is_private(self):
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+            body = None if method in ("GET", "OPTIONS") else b"x" * 300_000
+            answer = self.atoll.request(method, self.base + "/8000/a%20b/c?d=e", body, headers={
+                "Cookie": "mine=1", "Content-Type": "text/plain", "User-Agent": "test"})
+            self.assertEqual(answer.status, 201, answer.body[:300])
+            text = answer.body.decode()
+            self.assertTrue(text.startswith(f"{method} /a%20b/c?d=e\n"), text[:100])
+            self.assertIn("User-Agent: test", text)
+            self.assertIn("Host: localhost:8000", text)
+            self.assertTrue(text.endswith("x" * 300_000 if body else "\n"))
+            for private in ("Authorization", "Bearer", "Cookie", self.atoll.key):
+                self.assertNotIn(private, text)
+            self.assertIsNone(answer.headers["Set-Cookie"])
+            self.assertTrue(answer.headers["Content-Security-Policy"].startswith("sandbox "))
+            self.assertNotIn("allow-same-origin", answer.headers["Content-Security-Policy"])
+
+    def connection(self):
+        host, port = self.atoll.address.rsplit(":", 1)
+        return http.client.HTTPConnection(host, int(port), timeout=30)
+
+    def status(self, path):
+        connection = self.connection()
+        connection.request("GET", path)
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    def test_private_urls_open_one_port_for_a_time(self):
+        signed = self.atoll.request("POST", self.base, {"port": 8000, "expires_in_ms": 1500})
+        self.assertEqual(signed.status, 201)
+        path = signed.json["url"].split(self.atoll.address, 1)[1]
+        self.assertEqual(self.status(path + "relative/link"), 201)
+        self.assertEqual(self.status(path.replace("/8000~", "/8001~")), 401)
+        self.assertEqual(self.status(path.replace("~1-", "~2-")), 401)
+        self.assertEqual(self.status(path[:-4] + path[-3:]), 401)
+        other = self.atoll.create()["id"]
+        self.assertEqual(self.status(path.replace(self.sandbox, other)), 401)
+        self.atoll.delete(other)
+        for elsewhere in ("", "/execs", "/files/etc/passwd"):
+            self.assertEqual(self.status(f"/v1/sandboxes/{self.sandbox}{elsewhere}"), 401)
+        time.sleep(2.5)
+        self.assertEqual(self.status(path), 401)
+
+    def test_an_upgrade_becomes_a_tunnel(self):
+        host, port = self.atoll.address.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=30) as peer:
+            peer.sendall((f"GET {self.base}/8001/ HTTP/1.1\r\nHost: localhost\r\n"
+                          f"Authorization: Bearer {self.atoll.key}\r\nUpgrade: echo\r\n"
+                          "Connection: Upgrade\r\n\r\n").encode())
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += peer.recv(1)
+            self.assertTrue(head.startswith(b"HTTP/1.1 101 "), head)
+            data = os.urandom(200_000).hex().encode()
+            received = b""
+            peer.settimeout(30)
+            for start in range(0, len(data), 50_000):
+                peer.sendall(data[start:start + 50_000])
+                while len(received) < start + 50_000:
+                    received += peer.recv(100_000)
+            self.assertEqual(received, data.upper())
+
+    def test_what_cannot_be(self):
+        answer = self.atoll.request("GET", self.base + "/9999/")
+        self.assertEqual((answer.status, answer.json["error"]["code"]),
+                         (502, "port_not_listening"))
+        for port in ("0", "65536", "-1", "08000", "x", "8000x"):
+            self.assertEqual(self.atoll.request("GET", f"{self.base}/{port}/").status, 400, port)
+        self.atoll.start(self.sandbox, ["python3", "-c", "import socket\n"
+                                        "s=socket.create_server(('127.0.0.1',8002))\n"
+                                        "while 1:\n c,_=s.accept(); c.send(b'220 hi\\r\\n\\r\\n');"
+                                        " c.close()"], timeout_ms=600_000)
+
+        def answered():
+            return self.atoll.request("GET", self.base + "/8002/").json["error"]["code"]
+        atoll.wait_for("a stranger's answer", lambda: answered() == "bad_gateway")
+
+
+if __name__ == "__main__":
+    atoll.main()
