@@ -221,6 +221,16 @@ TEST_P(AgentInput, GoesOnWithTheNextConnection) {
   EXPECT_EQ(daemon_.finish(1).out, "before after");
 }
 
+TEST_P(AgentInput, IsNotToldOfAfterTheEnd) {
+  daemon_.start(1, open_shell("exit 4"));
+  ASSERT_TRUE(daemon_.run_until([&] { return record(1).ended(); }));
+  int told = record(1).input_frames;
+  daemon_.connect();
+  ASSERT_TRUE(daemon_.run_until([&] { return record(1).exit_frames == 2; }));
+  EXPECT_EQ(record(1).input_frames, told);
+  daemon_.acknowledge_exit(1);
+}
+
 TEST_P(AgentInput, ClosedIsToldAgainToTheNextConnection) {
   daemon_.start(1, open_shell("exec <&-; sleep 60"));
   ASSERT_TRUE(closes_input(1));

@@ -212,7 +212,8 @@ std::optional<std::string> Exec::next_report() {
     started_told_ = true;
     return encode_started(number(), program_.first_pid());
   }
-  auto taken = started && !end_told_ ? input_.next_report() : std::nullopt;
+  // The end says that no more is taken.
+  auto taken = started && !end_was_told_ ? input_.next_report() : std::nullopt;
   if (taken) return encode(number(), *taken);
   // In turns, so that a flood on one stream does not hold up the other. A terminal may show what
   // was typed before there is a program to read it.

@@ -15,6 +15,7 @@
 
 #include "agent/exec_filter.h"
 #include "agent/passwd.h"
+#include "agent/sudo_protocol.h"
 #include "agent/terminal.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
@@ -256,7 +257,7 @@ std::string_view step_name(StartStep step) {
     case StartStep::kDescriptors:
       return "close descriptors";
     case StartStep::kUser:
-      return "find user";
+      return kFindUser;
     case StartStep::kControllingTerminal:
       return "take terminal";
     case StartStep::kOomScore:

@@ -29,9 +29,12 @@ struct SudoSignal {
 enum class SudoEnding : uint8_t {
   kExited,
   kSignaled,
-  kNotExecuted,  // the command or its directory is at fault
+  kNotExecuted,  // the command, its user or its directory is at fault
   kRefused,      // or the platform failed
 };
+
+// SudoEnd::operation where there is no such user.
+inline constexpr const char* kFindUser = "find user";
 
 struct SudoEnd {
   SudoEnding ending;

@@ -57,6 +57,14 @@ TEST_P(Sudo, RunsTheCommandAsRootOrUser) {
   EXPECT_EQ(output_of("sudo $SUDO -u user $SUDO id -u"), "0\n");
 }
 
+TEST_P(Sudo, RunsTheCommandAsAnyUserOfThePasswdFile) {
+  EXPECT_EQ(output_of("sudo -u daemon id -un; sudo -u '#1234' id -u; sudo -u daemon sh -c "
+                      "'echo $USER $LOGNAME $HOME $SHELL; grep CapPrm /proc/self/status'"),
+            "daemon\n1234\ndaemon daemon /usr/sbin /usr/sbin/nologin\n"
+            "CapPrm:\t0000000000000000\n");
+  EXPECT_EQ(output_of("sudo -u daemon -i pwd"), "/usr/sbin\n");
+}
+
 TEST_P(Sudo, GivesTheWallsOfAnExecOfThatUser) {
   constexpr const char* kLook =
       "grep -E '^(Cap|NoNewPrivs|Seccomp:|Groups)' /proc/self/status; ulimit -c; ulimit -n; umask";
@@ -105,7 +113,8 @@ TEST_P(Sudo, SaysWhyACommandCannotBeExecuted) {
   EXPECT_EQ(status_of("sudo /etc/passwd"), 126);
   EXPECT_EQ(status_of("sudo -D /nonexistent true"), 1);
   EXPECT_EQ(status_of("sudo --no-such-option true"), 1);
-  EXPECT_EQ(status_of("sudo -u nobody true"), 1);
+  EXPECT_EQ(status_of("sudo -u no-such-user true"), 1);
+  EXPECT_EQ(output_of("sudo -u no-such-user true"), "sudo: unknown user no-such-user\n");
   EXPECT_EQ(status_of("sudo"), 1);
   EXPECT_EQ(status_of("sudo -v && sudo -l && sudo -k && sudo -V >/dev/null"), 0);
 }

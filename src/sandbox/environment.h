@@ -16,7 +16,7 @@ bool is_variable_name(std::string_view name);
 
 // Defaults, then the given lists in order; a later value replaces an earlier one. Thread-count
 // variables follow the cpu limit, so that a library does not start one thread per core of the host.
-// What depends on the user (HOME, USER, …) is the agent's to add, who looks the user up.
+// HOME, USER, LOGNAME and SHELL, if not given, are added by the agent: it knows the user.
 std::vector<std::string> compose_environment(uint32_t cpu_millis,
                                              const std::vector<Variables>& given);
 

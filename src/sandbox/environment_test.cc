@@ -18,7 +18,7 @@ TEST(Environment, LaterValuesReplaceEarlierOnes) {
   EXPECT_TRUE(has(environment, "HOME=/x"));
 }
 
-TEST(Environment, WhatDependsOnTheUserIsLeftToTheAgent) {
+TEST(Environment, LeavesTheUserToTheAgent) {
   for (const std::string& variable : compose_environment(1000, {}))
     EXPECT_FALSE(variable.starts_with("HOME=") || variable.starts_with("USER=")) << variable;
 }

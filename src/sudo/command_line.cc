@@ -9,14 +9,8 @@ using Mode = CommandLine::Mode;
 
 constexpr uint32_t kUserId = 1000;
 
-struct Account {
-  const char* name;
-  const char* home;
-};
-constexpr Account kRoot = {"root", "/root"};
-constexpr Account kUser = {"user", "/home/user"};
-
-const Account& account_of(std::string_view user) { return user == kRoot.name ? kRoot : kUser; }
+// The agent gives these to a program that has none: they are the command's user's.
+constexpr std::string_view kOfTheUser[] = {"HOME=", "USER=", "LOGNAME=", "SHELL="};
 
 Error invalid(std::string_view what, std::string_view value) {
   return Error(Code::kInvalid, std::string(what) + " " + std::string(value));
@@ -127,9 +121,12 @@ class Parser {
   Result<void> take_value(char letter, std::string value) {
     if (letter == 'D') line_.directory = std::move(value);
     if (letter != 'u') return {};
-    bool is_user = value == "user" || value == "#1000";
-    if (!is_user && value != "root" && value != "#0") return invalid("unknown user", value);
-    line_.user = is_user ? kUser.name : kRoot.name;
+    // "#5" is a number; without it the agent would take digits for one too.
+    bool number = value.starts_with('#');
+    bool digits = value.find_first_not_of("0123456789", number) == value.npos;
+    if (number != digits || value.size() == size_t{number} || value.size() > agent::kMaxUserBytes)
+      return invalid("unknown user", value);
+    line_.user = value.substr(number);
     return {};
   }
 
@@ -145,9 +142,13 @@ class Parser {
   bool forgets_ = false;  // -k: alone, there is nothing to do
 };
 
+// `name` ends with '='.
+void remove_variable(std::vector<std::string>& environment, std::string_view name) {
+  std::erase_if(environment, [name](const auto& present) { return present.starts_with(name); });
+}
+
 void set_variable(std::vector<std::string>& environment, std::string variable) {
-  std::string name = variable.substr(0, variable.find('=') + 1);
-  std::erase_if(environment, [&](const auto& present) { return present.starts_with(name); });
+  remove_variable(environment, variable.substr(0, variable.find('=') + 1));
   environment.push_back(std::move(variable));
 }
 
@@ -189,24 +190,20 @@ Result<CommandLine> parse_command_line(std::span<char* const> arguments) {
 }
 
 agent::Start make_start(const CommandLine& line, const Caller& caller) {
-  const Account& account = account_of(line.user);
-  std::string callers_name = caller.uid == 0         ? kRoot.name
-                             : caller.uid == kUserId ? kUser.name
+  std::string callers_name = caller.uid == 0         ? "root"
+                             : caller.uid == kUserId ? "user"
                                                      : std::to_string(caller.uid);
   agent::Start start;
   start.user = line.user;
   start.arguments = command_of(line, caller);
-  start.directory = caller.directory;
-  if (line.mode == Mode::kLogin) start.directory = account.home;
-  if (line.directory) start.directory = *line.directory;
+  start.directory = line.directory.value_or(caller.directory);
   if (!start.directory.starts_with('/')) start.directory = caller.directory + "/" + start.directory;
+  if (line.mode == Mode::kLogin && !line.directory) start.directory = "";  // the user's home
   start.environment = caller.environment;
+  for (std::string_view name : kOfTheUser) remove_variable(start.environment, name);
   set_variable(start.environment, "SUDO_USER=" + callers_name);
   set_variable(start.environment, "SUDO_UID=" + std::to_string(caller.uid));
   set_variable(start.environment, "SUDO_GID=" + std::to_string(caller.gid));
-  set_variable(start.environment, std::string("HOME=") + account.home);
-  set_variable(start.environment, std::string("USER=") + account.name);
-  set_variable(start.environment, std::string("LOGNAME=") + account.name);
   for (const std::string& variable : line.variables) set_variable(start.environment, variable);
   return start;
 }

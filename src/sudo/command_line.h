@@ -29,7 +29,7 @@ struct CommandLine {
 };
 
 inline constexpr std::string_view kUsage =
-    "usage: sudo [-u user|root] [-D directory] [-s|-i] [NAME=value]... [--] command [argument]...";
+    "usage: sudo [-u user|#uid] [-D directory] [-s|-i] [NAME=value]... [--] command [argument]...";
 
 Result<CommandLine> parse_command_line(std::span<char* const> arguments);
 

@@ -32,14 +32,21 @@ TEST(CommandLine, TakesOptionsOnlyBeforeTheCommand) {
   EXPECT_EQ(parse({"--", "-x"})->command, (Words{"-x"}));
 }
 
-TEST(CommandLine, KnowsTwoUsersInEveryWriting) {
+TEST(CommandLine, TakesUsersInEveryWriting) {
   for (Words words :
-       {Words{"-uuser", "x"}, {"-nu", "#1000", "x"}, {"--user=user", "x"}, {"--user", "user", "x"}})
+       {Words{"-uuser", "x"}, {"-nu", "user", "x"}, {"--user=user", "x"}, {"--user", "user", "x"}})
     EXPECT_EQ(parse(words)->user, "user");
-  for (Words words : {Words{"x"}, {"-u", "root", "x"}, {"-u#0", "x"}})
-    EXPECT_EQ(parse(words)->user, "root");
-  for (Words words :
-       {Words{"-u", "nobody", "x"}, {"-u", "#1", "x"}, {"-u"}, {"--user"}, {"-u", ""}})
+  for (Words words : {Words{"x"}, {"-u", "root", "x"}}) EXPECT_EQ(parse(words)->user, "root");
+  EXPECT_EQ(parse({"-u#0", "x"})->user, "0");
+  EXPECT_EQ(parse({"-u", "nobody", "x"})->user, "nobody") << "the agent knows who there is";
+  for (Words words : {Words{"-u"},
+                      {"--user"},
+                      {"-u", "", "x"},
+                      {"-u", "#", "x"},
+                      {"-u", "0", "x"},
+                      {"-u", "#a", "x"},
+                      {"-u", "#1:0", "x"},
+                      {"-u", std::string(65, 'a'), "x"}})
     EXPECT_FALSE(parse(words).ok());
 }
 
@@ -63,11 +70,14 @@ TEST(CommandLine, VariablesComeBeforeTheCommand) {
 
 TEST(Start, TellsTheCommandWhoAsked) {
   agent::Start start = make_start(*parse({"HOME=/y", "ls"}), caller());
-  for (const char* variable : {"SUDO_USER=user", "SUDO_UID=1000", "SUDO_GID=1000", "USER=root",
-                               "LOGNAME=root", "PATH=/p", "HOME=/y"})
+  for (const char* variable :
+       {"SUDO_USER=user", "SUDO_UID=1000", "SUDO_GID=1000", "PATH=/p", "HOME=/y"})
     EXPECT_TRUE(has(start, variable)) << variable;
   EXPECT_FALSE(has(start, "HOME=/x"));
   EXPECT_EQ(start.directory, "/work");
+  EXPECT_EQ(make_start(*parse({"ls"}), caller()).environment,
+            (Words{"PATH=/p", "SUDO_USER=user", "SUDO_UID=1000", "SUDO_GID=1000"}))
+      << "the rest is the agent's to say";
 }
 
 TEST(Start, ShellsGetTheCommandAsOneScript) {
@@ -75,7 +85,8 @@ TEST(Start, ShellsGetTheCommandAsOneScript) {
             (Words{"/bin/sh", "-c", "'echo' 'it'\\''s' '$a b'"}));
   agent::Start login = make_start(*parse({"-i"}), caller());
   EXPECT_EQ(login.arguments, (Words{"/bin/sh", "-l"}));
-  EXPECT_EQ(login.directory, "/root");
+  EXPECT_EQ(login.directory, "") << "the home of whoever it is";
+  EXPECT_EQ(make_start(*parse({"-iD", "sub"}), caller()).directory, caller().directory + "/sub");
 }
 
 }  // namespace

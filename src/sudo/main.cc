@@ -130,9 +130,15 @@ int explain(const agent::SudoEnd& end, const agent::Start& start) {
     fprintf(stderr, "sudo: %s: command not found\n", start.arguments[0].c_str());
     return kNotFound;
   }
+  if (end.ending == agent::SudoEnding::kNotExecuted && operation == agent::kFindUser) {
+    fprintf(stderr, "sudo: unknown user %s\n", start.user.c_str());
+    return kFailed;
+  }
   std::string subject(operation);
   if (end.ending == agent::SudoEnding::kNotExecuted)
-    subject = command ? start.arguments[0] : start.directory;
+    subject = command                   ? start.arguments[0]
+              : start.directory.empty() ? "home of " + start.user
+                                        : start.directory;
   fprintf(stderr, "sudo: %s: %s\n", subject.c_str(), strerror(end.system_errno));
   return command ? kNotExecutable : kFailed;
 }

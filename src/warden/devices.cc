@@ -6,7 +6,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "linux/filled_tmpfs.h"
 
 namespace atl::warden {
 namespace {
@@ -49,15 +49,10 @@ Result<void> fill(int directory) {
 
 Result<void> mount_devices(Host& host) {
   std::string target = host.run_dir + "/devices";
-  ATOLL_TRY_VOID(make_directory(target, 0700));
   unsigned long flags = MS_NOSUID | MS_NOEXEC;
-  if (mount("tmpfs", target.c_str(), "tmpfs", flags, "mode=0755,size=64k,nr_inodes=32") != 0)
-    return Error::system("mount " + target);
-  ATOLL_TRY(Fd directory, open_file(target, O_RDONLY | O_DIRECTORY));
+  ATOLL_TRY(Fd directory, linux::mount_tmpfs(target, flags, "mode=0755,size=64k,nr_inodes=32"));
   ATOLL_TRY_VOID(fill(directory.get()));
-  // Read-only as a file system, not only as a mount: no clone of the mount can be made writable.
-  if (mount(nullptr, target.c_str(), nullptr, flags | MS_REMOUNT | MS_RDONLY, nullptr) != 0)
-    return Error::system("make " + target + " read-only");
+  ATOLL_TRY_VOID(linux::make_tmpfs_read_only(target, flags));
   host.devices = std::move(directory);
   return {};
 }

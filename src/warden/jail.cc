@@ -37,6 +37,8 @@ constexpr rlim_t kLockedBytes = 8 << 20;
 constexpr rlim_t kMessageQueueBytes = 819'200;  // the kernel's default too
 constexpr rlim_t kPendingSignalsPerProcess = 16;
 constexpr int kSudoBacklog = 64;
+// Of the 3,072 that the kernel gives to all sandboxes together.
+constexpr const char* kMaxTerminals = "64";
 constexpr int kFirstTemporaryFd = 16;
 
 // What the agent needs to start programs as any user inside and to keep them off its own memory.
@@ -236,10 +238,11 @@ Result<void> Jail::build_root() {
   // period.
   ATOLL_TRY_VOID(linux::attach_mount_at(plan_.cgroup, scratch.get(), "groups"));
   if (fchdir(scratch.get()) != 0) return Error::system("chdir to the scratch mount");
+  // The links lie below the image, which so stays as it is and may have its own of that name.
   // `volatile`: no sync of the whole pool when the overlay goes. A layer does not outlive its
   // isolate.
   ATOLL_TRY(root_, linux::make_mount("overlay",
-                                     {{"lowerdir", "image"},
+                                     {{"lowerdir", "image:masks/links"},
                                       {"upperdir", "layer/upper"},
                                       {"workdir", "layer/work"},
                                       {"userxattr", ""},
@@ -260,10 +263,11 @@ Result<Fd> Jail::open_target(const char* path) {
 Result<void> Jail::mount_devices() {
   ATOLL_TRY(Fd dev, open_target("dev"));
   ATOLL_TRY_VOID(linux::attach_mount(devices_.get(), dev.get()));
-  ATOLL_TRY(Fd pts, linux::make_mount(
-                        "devpts",
-                        {{"newinstance", ""}, {"gid", "5"}, {"mode", "0620"}, {"ptmxmode", "0666"}},
-                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  ATOLL_TRY(
+      Fd pts,
+      linux::make_mount(
+          "devpts", {{"gid", "5"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"max", kMaxTerminals}},
+          MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   ATOLL_TRY_VOID(linux::attach_mount_at(pts.get(), devices_.get(), "pts"));
   ATOLL_TRY(Fd shm,
             linux::make_mount("tmpfs", {{"size", "64m"}, {"nr_inodes", "65536"}, {"mode", "1777"}},

@@ -120,6 +120,7 @@ TEST_F(JailView, SeesNothingOfTheHost) {
   EXPECT_EQ(mounts.find("- cgroup"), std::string::npos);
   EXPECT_NE(mounts.find(" / / rw,nosuid,nodev"), std::string::npos) << mounts;
   EXPECT_NE(mounts.find("- overlay"), std::string::npos);
+  EXPECT_NE(mounts.find("ptmxmode=666,max=64"), std::string::npos) << mounts;
   EXPECT_EQ(see("sys_names"), "");
   EXPECT_EQ(see("cwd"), "/");
   EXPECT_EQ(see("above_root_names"), see("root_names"));

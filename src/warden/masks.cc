@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "linux/filled_tmpfs.h"
 #include "linux/mounts.h"
 
 namespace atl::warden {
@@ -59,23 +60,27 @@ Result<void> mask(int proc, int masks, const char* name) {
   return linux::attach_mount(mount.get(), target.get());
 }
 
+// Login shells set a PATH of their own, and /usr/local/bin is in each of them.
+Result<void> make_links(int masks) {
+  for (const char* name : {"links", "links/usr", "links/usr/local", "links/usr/local/bin"})
+    if (mkdirat(masks, name, 0755) != 0) return Error::system(std::string("mkdir ") + name);
+  if (symlinkat("/run/atoll/bin/sudo", masks, "links/usr/local/bin/sudo") != 0)
+    return Error::system("link sudo");
+  return {};
+}
+
 }  // namespace
 
 Result<void> mount_masks(Host& host) {
   std::string target = host.run_dir + "/masks";
-  ATOLL_TRY_VOID(make_directory(target, 0700));
   unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-  if (mount("tmpfs", target.c_str(), "tmpfs", flags, "mode=0555,size=4k,nr_inodes=4") != 0)
-    return Error::system("mount " + target);
-  ATOLL_TRY(host.masks, open_file(target, O_RDONLY | O_DIRECTORY));
+  ATOLL_TRY(host.masks, linux::mount_tmpfs(target, flags, "mode=0555,size=4k,nr_inodes=16"));
   ATOLL_TRY(Fd file, open_at(host.masks.get(), kEmptyFile, O_WRONLY | O_CREAT | O_EXCL, 0444));
   if (mkdirat(host.masks.get(), kEmptyDirectory, 0555) != 0)
     return Error::system("mkdir in " + target);
+  ATOLL_TRY_VOID(make_links(host.masks.get()));
   file.reset();  // open for writing, it would forbid what follows
-  // Read-only as a file system, not only as a mount: no clone of the mount can be made writable.
-  if (mount(nullptr, target.c_str(), nullptr, flags | MS_REMOUNT | MS_RDONLY, nullptr) != 0)
-    return Error::system("make " + target + " read-only");
-  return {};
+  return linux::make_tmpfs_read_only(target, flags);
 }
 
 Result<void> mask_proc(int proc, int masks) {

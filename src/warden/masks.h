@@ -3,6 +3,7 @@
 //
 // A masked file or directory is covered by an empty one of a small read-only tmpfs, made once and
 // cloned per isolate: reading it gives nothing, and unlike with the null device a write fails.
+// Beside them is `links`, the lowest layer of every root: what no image need bring.
 #pragma once
 
 #include "base/fd.h"

@@ -25,6 +25,8 @@ void decode_all(std::string_view payload) {
     ATOLL_CHECK(payload_of(encode(1, *exit)) == payload);
   if (auto failed = decode_start_failed(payload); failed.ok())
     ATOLL_CHECK(payload_of(encode(1, *failed)) == payload);
+  if (auto taken = decode_input_taken(payload); taken.ok())
+    ATOLL_CHECK(payload_of(encode(1, *taken)) == payload);
   if (auto pid = decode_started(payload); pid.ok()) ATOLL_CHECK(*pid > 0);
 }
 

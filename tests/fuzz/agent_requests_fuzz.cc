@@ -19,11 +19,24 @@ void decode_all(std::string_view payload) {
   }
   if (auto start = decode_start(payload); start.ok()) {
     ATOLL_CHECK(!start->arguments.empty() && start->arguments.size() <= kMaxArguments);
-    ATOLL_CHECK(start->directory.size() <= kMaxPathBytes && start->directory[0] == '/');
+    ATOLL_CHECK(start->directory.size() <= kMaxPathBytes);
+    ATOLL_CHECK(start->directory.empty() || start->directory[0] == '/');
+    ATOLL_CHECK(!start->user.empty() && start->user.size() <= kMaxUserBytes);
+    ATOLL_CHECK(start->input.size() <= kMaxFirstInputBytes);
     ATOLL_CHECK(payload_of(encode(1, *start)) == payload);
   }
   if (auto acknowledge = decode_acknowledge(payload); acknowledge.ok())
     ATOLL_CHECK(payload_of(encode(1, *acknowledge)) == payload);
+  if (auto input = decode_input(payload); input.ok()) {
+    ATOLL_CHECK(!input->data.empty() && input->data.size() <= kMaxInputBytes);
+    ATOLL_CHECK(payload_of(encode(1, *input)) == payload);
+  }
+  if (auto offset = decode_input_end(payload); offset.ok())
+    ATOLL_CHECK(payload_of(encode_input_end(1, *offset)) == payload);
+  if (auto size = decode_resize(payload); size.ok()) {
+    ATOLL_CHECK(size->columns >= 1 && size->columns <= kMaxTerminalSide);
+    ATOLL_CHECK(payload_of(encode(1, *size)) == payload);
+  }
   if (auto signal_number = decode_signal(payload); signal_number.ok())
     ATOLL_CHECK(*signal_number >= 1 && *signal_number <= 64);
 }

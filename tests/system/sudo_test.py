@@ -20,9 +20,11 @@ def sealed(payload, seals=0xe):
     os.write(file, payload)
     fcntl.fcntl(file, 1033, seals)
     return file
-def start(*command, directory=b"/", user=1):
-    return (words(*command) + words(b"PATH=/usr/bin:/bin") + struct.pack("<I", len(directory)) +
-            directory + struct.pack("<BIQBII", user, 0, 0, 0, 0, 0))
+def text(value):
+    return struct.pack("<I", len(value)) + value
+def start(*command, directory=b"/", user=b"root"):
+    return (words(*command) + words(b"PATH=/usr/bin:/bin") + text(directory) + text(user) +
+            struct.pack("<IQBII", 0, 0, 0, 0, 0) + text(b"") + struct.pack("<BHH", 0, 0, 0))
 def ask(client, file, count=3, magic=b"SUDO"):
     fds = array.array("i", [0, 1, 2, 2, 2, 2][:count] + [file])
     client.sendmsg([magic], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
@@ -50,7 +52,8 @@ cases = {
     "cut off": lambda c: ask(c, sealed(good[:-1])),
     "more than all": lambda c: ask(c, sealed(good + b"x")),
     "a relative directory": lambda c: ask(c, sealed(start(b"touch", b"/tmp/x", directory=b"tmp"))),
-    "another user": lambda c: ask(c, sealed(start(b"touch", b"/tmp/reached", user=2))),
+    "no user": lambda c: ask(c, sealed(start(b"touch", b"/tmp/reached", user=b""))),
+    "a user with a NUL": lambda c: ask(c, sealed(start(b"touch", b"/tmp/reached", user=b"root\0"))),
 }
 for name, send in cases.items():
     client = connect()
@@ -172,6 +175,14 @@ class Sudo(atoll.SystemTest):
         self.assertEqual(self.output("sudo sh -c 'echo x >/usr/bin/x; chmod 4755 /usr/bin/x';"
                                      " cat /usr/bin/x"), "x\n")
         self.assertEqual(self.shell("sudo dpkg --version")["exit_code"], 0)
+
+    def test_login_shells_find_it(self):
+        self.assertEqual(self.output("bash -lc 'command -v sudo; sudo id -un'"),
+                         "/usr/local/bin/sudo\nroot\n")
+        self.assertEqual(self.output("sudo -i sudo id -un"), "root\n")
+        self.assertEqual(self.output("sudo rm /usr/local/bin/sudo; ls /usr/local/bin | grep -c sud;"
+                                     " sudo sh -c 'echo echo own >/usr/local/bin/sudo';"
+                                     " sh /usr/local/bin/sudo"), "0\nown\n")
 
     def test_its_file_cannot_be_changed(self):
         done = self.shell("sudo sh -c 'echo x >/run/atoll/bin/sudo; rm -f /run/atoll/bin/sudo;"
