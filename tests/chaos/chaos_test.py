@@ -130,7 +130,7 @@ class Chaos(atoll.SystemTest):
             shown = self.atoll.request("GET", "/v1/sandboxes?limit=1000").json["sandboxes"]
             for each in shown:
                 self.atoll.try_request("DELETE", f"/v1/sandboxes/{each['id']}")
-            return not shown and self.atoll.subvolumes() == []
+            return not shown and self.atoll.warden_pid and self.atoll.subvolumes() == []
         atoll.wait_for("every sandbox to be gone", none_left, 20)
 
     # The requests. Each runs against a server that may die in the middle: status 0.
@@ -148,9 +148,13 @@ class Chaos(atoll.SystemTest):
             answer = client.try_request("POST", "/v1/sandboxes", body, headers=headers)
             return answer.status == 201 and answer.json
         made = atoll.wait_for("the create to succeed when sent again", again, 10)
-        listed = [each for each in self.atoll.request("GET", "/v1/sandboxes?limit=1000").json[
-            "sandboxes"] if each["metadata"] == body["metadata"] and each["state"] == "running"]
-        self.assertEqual([each["id"] for each in listed], [made["id"]])
+
+        def listed():
+            answer = client.try_request("GET", "/v1/sandboxes?limit=1000")
+            return answer.status == 200 and [
+                each["id"] for each in answer.json["sandboxes"]
+                if each["metadata"] == body["metadata"] and each["state"] == "running"]
+        self.assertEqual(atoll.wait_for("the list", listed), [made["id"]])
         self.witness.made(made)
         return made["id"]
 
@@ -284,7 +288,7 @@ class Chaos(atoll.SystemTest):
         def equal():
             shown = self.atoll.request("GET", "/v1/sandboxes?limit=1000").json["sandboxes"]
             running = sorted(each["id"] for each in shown if each["state"] == "running")
-            return self.atoll.subvolumes() == running
+            return self.atoll.warden_pid and self.atoll.subvolumes() == running
         atoll.wait_for("isolates and rows to agree", equal, 10)
 
     def die_at_all(self, program, points):
