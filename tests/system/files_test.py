@@ -43,7 +43,9 @@ class FilesTest(atoll.SystemTest):
     def sh(self, script, **fields):
         done = self.atoll.execute(self.sandbox, ["sh", "-c", script], **fields)
         self.assertEqual(done["verdict"], "ok", done)
-        return done["stdout"]
+        if "stdout" in done:
+            return done["stdout"]
+        return base64.b64decode(done["stdout_base64"]).decode("latin-1")
 
     # ---- each route
 
@@ -251,7 +253,7 @@ class FilesTest(atoll.SystemTest):
 
     def entry(self, name, content=b"", **fields):
         info = tarfile.TarInfo(name)
-        info.size = len(content)
+        info.size = len(content or b"")
         for key, value in fields.items():
             setattr(info, key, value)
         return info, content
