@@ -76,7 +76,8 @@ TEST_P(Channels, BrokenProtocolDropsTheConnection) {
   EXPECT_TRUE(is_dropped_after(FrameWriter(FrameType::kOpenFiles, 901).take()));
   EXPECT_TRUE(is_dropped_after(encode(902, write) + encode_channel_end(902) +
                                encode_channel_data(902, "x")));
-  std::string beyond = encode(903, write);
+  // A watch reads nothing, so the bytes stay.
+  std::string beyond = encode(903, file_request(FileOperation::kWatch, directory_));
   for (uint64_t sent = 0; sent <= 4 * kChannelWindowBytes; sent += kMaxChannelDataBytes)
     beyond += encode_channel_data(903, std::string(kMaxChannelDataBytes, '\xff'));
   EXPECT_TRUE(is_dropped_after(beyond));

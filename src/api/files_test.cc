@@ -358,7 +358,6 @@ TEST(RunApi, WhatIsWrongIsRefusedAndLeavesNothing) {
   for (std::string body :
        {R"({"template":"python"})", R"({"template":"python","cmd":["x"],"shell":"y"})",
         R"({"template":"python","cmd":["x"],"nonsense":1})",
-        R"({"template":"python","cmd":["x"],"name":"mine"})",
         R"({"template":"python","cmd":["x"],"files":[{"path":"a","text":"x"}]})",
         R"({"template":"python","cmd":["x"],"files":[{"path":"/a"}]})",
         R"({"template":"python","cmd":["x"],"timeout_ms":"soon"})",

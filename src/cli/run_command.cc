@@ -3,10 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <unistd.h>
-
-#include <fmt/format.h>
 
 #include "base/file.h"
 #include "cli/api.h"
@@ -110,13 +107,6 @@ class Run {
   std::string id_;
 };
 
-// A name of our own, so that an interrupt can end what POST /v1/run has not answered yet.
-std::string random_name() {
-  uint64_t number = 0;
-  ATOLL_CHECK(getrandom(&number, sizeof number, 0) == sizeof number);
-  return fmt::format("run-{:016x}", number);
-}
-
 void remove_on_interrupt(InterruptGuard& guard, Api api, const std::string& id) {
   // Its own connection: the signal comes while the other one waits for the program.
   guard.on_interrupt([api = std::move(api), id](int) mutable {
@@ -126,20 +116,15 @@ void remove_on_interrupt(InterruptGuard& guard, Api api, const std::string& id) 
   });
 }
 
-// One call for everything, for output that is shown at the end anyway. Nothing when the server does
-// not know the call.
+// One call for everything, for output that is shown at the end anyway. The server removes the
+// sandbox, also when we go away meanwhile. Nothing when it does not know the call.
 Result<std::optional<json::object>> run_in_one_call(Api& api, const Program& program,
                                                     const RunCommand& run) {
-  SandboxOptions sandbox = program.sandbox;
-  sandbox.name = random_name();
-  InterruptGuard guard;
-  remove_on_interrupt(guard, api, sandbox.name);
-  json::object body = create_body(sandbox);
+  json::object body = create_body(program.sandbox);
   for (const auto& field : program.exec) body[field.key()] = field.value();
   Api::Call call{.method = http::Method::kPost, .target = "/v1/run", .body = std::move(body)};
   call.timeout += run.exec.timeout.value_or(std::chrono::minutes(1));
   auto answer = api.call(call);
-  guard.settle();
   if (answer) return std::optional(std::move(*answer));
   if (answer.error().reason() == "not_found") return std::optional<json::object>();
   return std::move(answer).error();

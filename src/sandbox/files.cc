@@ -265,7 +265,7 @@ Task<Result<std::unique_ptr<TreeReader>>> Files::pack(std::string path) {
 
 Task<Result<std::unique_ptr<TreeWriter>>> Files::unpack(std::string path) {
   agent::FileRequest request = request_for(FileOperation::kUnpack, std::move(path));
-  request.flags = bit(FileFlag::kParents);
+  request.flags |= bit(FileFlag::kParents);
   ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
   co_return std::make_unique<TreeWriter>(std::move(call));
 }

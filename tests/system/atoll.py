@@ -170,7 +170,12 @@ class Atoll:
             host, port = self.address.rsplit(":", 1)
             self.connection = http.client.HTTPConnection(host, int(port), timeout=120)
         try:
-            self.connection.request(method, path, data, sent)
+            try:
+                self.connection.request(method, path, data, sent)
+            except (BrokenPipeError, ConnectionResetError):
+                if not data:
+                    raise
+                # A refusal may come before the whole body was read: it is there to be read.
             response = self.connection.getresponse()
             return Answer(response.status, response.headers, response.read())
         except (OSError, http.client.HTTPException):

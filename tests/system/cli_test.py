@@ -110,6 +110,15 @@ class Commands(atoll.SystemTest):
             self.assertEqual(run.stderr.read(), b"")
         atoll.wait_for("the sandbox to be removed", self.no_sandboxes)
 
+    def test_interrupt_of_a_run_with_json_removes_its_sandbox(self):
+        command = [os.path.join(atoll.BIN, "atoll"), "--state-dir", self.atoll.directory, "run",
+                   "--json", "-c", "import time; time.sleep(600)"]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as run:
+            atoll.wait_for("the sandbox", lambda: not self.no_sandboxes())
+            run.send_signal(signal.SIGINT)
+            run.wait(60)
+        atoll.wait_for("the sandbox to be removed", self.no_sandboxes)
+
     def test_standard_input_is_the_code(self):
         self.assertEqual(self.cli("run", "-t", "python", input=b"print(6 * 7)").stdout, b"42\n")
         shell = self.cli("run", "-t", "python", "-", input=b"#!/bin/sh\necho $((6 * 7))")

@@ -176,8 +176,9 @@ for i in range(200):
         terminal.send_json({"resize": {"cols": 100, "rows": 30}})
         terminal.send(BINARY, b"stty size\n")
         terminal.read_until(b"30 100")
-        terminal.send(BINARY, b"sleep 60\n")
-        terminal.read_until(b"sleep 60")
+        # Printed by what is in the foreground then: an earlier ^C could hit the shell itself.
+        terminal.send(BINARY, b"sh -c 'echo be\"\"gun; exec sleep 60'\n")
+        terminal.read_until(b"begun\r\n")
         terminal.send(BINARY, b"\x03")
         terminal.read_until(b"ready> ")
         terminal.send(BINARY, b"exit 7\n")

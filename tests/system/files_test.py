@@ -43,9 +43,9 @@ class FilesTest(atoll.SystemTest):
     def sh(self, script, **fields):
         done = self.atoll.execute(self.sandbox, ["sh", "-c", script], **fields)
         self.assertEqual(done["verdict"], "ok", done)
-        if "stdout" in done:
-            return done["stdout"]
-        return base64.b64decode(done["stdout_base64"]).decode("latin-1")
+        if "stdout_base64" in done:
+            return base64.b64decode(done["stdout_base64"]).decode("latin-1")
+        return done["stdout"]
 
     # ---- each route
 

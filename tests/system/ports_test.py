@@ -39,7 +39,8 @@ while True:
     peer, _ = server.accept()
     head = b""
     while b"\r\n\r\n" not in head: head += peer.recv(1)
-    peer.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n")
+    peer.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\n"
+                 b"Connection: Upgrade\r\n\r\n")
     while True:
         data = peer.recv(100000)
         if not data: break

@@ -136,12 +136,11 @@ Result<void> take_code(json::object& object, json::object& exec, Sandboxes& sand
 Result<Run> parse_run(std::string_view body, Sandboxes& sandboxes) {
   ATOLL_TRY(json::object object, parse_object(body));
   Run run;
-  // It is deleted before anybody could use the name; and never one that was there before.
-  for (std::string_view field : {"name", "on_name_conflict"})
-    if (object.contains(field))
-      return Error(Code::kInvalid, "the sandbox of a run has no name")
-          .with_reason("unknown_field")
-          .with_field(field);
+  // A run deletes its sandbox: never one that was there before.
+  if (object.contains("on_name_conflict"))
+    return Error(Code::kInvalid, "on_name_conflict is not a field of a run")
+        .with_reason("unknown_field")
+        .with_field("on_name_conflict");
   ATOLL_TRY(run.files, take_files(object));
   for (std::string_view field : kExecFields) {
     json::value* value = object.if_contains(field);
