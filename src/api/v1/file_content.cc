@@ -17,6 +17,7 @@ using sandbox::FileReader;
 namespace {
 
 constexpr size_t kUploadStepBytes = 64 * 1024;
+constexpr uint64_t kMaxDiscardBytes = 256 * 1024 * 1024;
 
 std::optional<uint64_t> to_number(std::string_view text) {
   uint64_t number = 0;
@@ -66,6 +67,18 @@ http::Task<Result<void>> take_body(Call& call, sandbox::FileWriter& writer) {
     if (count == 0) co_return Result<void>();
     std::string_view bytes(buffer.data(), count);
     ATOLL_CO_TRY_VOID(co_await writer.write(bytes));
+  }
+}
+
+// Most clients read no answer before they have sent everything, and take a connection that is
+// closed meanwhile for a broken one.
+http::Task<void> discard_body(Call& call) {
+  std::string buffer(kUploadStepBytes, '\0');
+  std::span<char> room(buffer);
+  for (uint64_t total = 0; total < kMaxDiscardBytes;) {
+    auto count = co_await call.exchange.read_body_some(room);
+    if (!count || *count == 0) co_return;
+    total += *count;
   }
 }
 
@@ -174,7 +187,12 @@ http::Task<Reply> upload_file(Call& call, sandbox::Sandboxes& sandboxes) {
   bool must_be_new = request.if_exists == sandbox::IfExists::kFail;
   ATOLL_CO_TRY(std::unique_ptr<sandbox::FileWriter> writer,
                co_await target.files.write(std::move(request)));
-  ATOLL_CO_TRY_VOID(co_await take_body(call, *writer));
+  auto taken = co_await take_body(call, *writer);
+  if (!taken) {
+    writer.reset();
+    co_await discard_body(call);
+    co_return std::move(taken).error();
+  }
   auto made = co_await writer->finish();
   if (!made && must_be_new && made.error().reason() == "exists") {
     http::Response response =
