@@ -41,7 +41,8 @@ class RunApiTest(atoll.SystemTest):
     def test_what_is_wrong_leaves_nothing(self):
         for fields in ({}, {"cmd": ["true"], "shell": "true"}, {"cmd": ["true"], "unknown": 1},
                        {"cmd": ["true"], "files": [{"path": "relative", "text": ""}]},
-                       {"cmd": ["true"], "cwd": "relative"}, {"cmd": ["true"], "name": "x", "on_name_conflict": "use"}):
+                       {"cmd": ["true"], "cwd": "relative"},
+                       {"cmd": ["true"], "name": "x", "on_name_conflict": "use"}):
             answer = self.run_it(**fields)
             self.assertEqual(answer.status, 400, (fields, answer.body))
         full = self.run_it(cmd=["true"], files=[{"path": "/etc/x", "text": ""}])
