@@ -46,11 +46,12 @@ Agent::Agent(Birth birth, Parts parts)
 Result<Agent> Agent::create(Birth birth) {
   // Programs close their input when they like.
   if (signal(SIGPIPE, SIG_IGN) == SIG_ERR) return Error::system("ignore SIGPIPE");
+  OfLeaves of_leaves = birth.spawner ? OfLeaves::kNotCounted : OfLeaves::kCounted;
   ATOLL_TRY(Launcher made, Launcher::create(std::move(birth.spawner)));
   auto launcher = std::make_unique<Launcher>(std::move(made));
   ATOLL_TRY(Counters counters,
             Counters::create(std::move(birth.memory_events), std::move(birth.pids_events),
-                             std::move(birth.memory_peak)));
+                             std::move(birth.memory_peak), of_leaves));
   ATOLL_TRY(Fd root, open_file("/", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd children, watch_children());
   Fd cgroup(fcntl(birth.cgroup.get(), F_DUPFD_CLOEXEC, 0));

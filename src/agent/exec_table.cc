@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/probe.h"
 #include "base/crash_point.h"
@@ -47,6 +48,7 @@ bool ExecTable::start(uint32_t number, std::string_view payload) {
 }
 
 void ExecTable::launch(uint32_t number, const Start& start, std::string_view payload) {
+  if (execs_.size() + remains_.size() >= kMaxExecs) sweep();
   bool full = execs_.size() + remains_.size() >= kMaxExecs;
   bool left_over = remains_.contains(number);
   Leaf leaf(cgroup_.get(), number);
@@ -115,9 +117,18 @@ void ExecTable::retire(Exec& exec) {
 }
 
 void ExecTable::keep(uint32_t number, Remains remains) {
-  remains.try_to_remove(now());
-  remains.discard_output(launcher_.null_device());
-  if (!remains.gone()) remains_.insert_or_assign(number, std::move(remains));
+  remains_.insert_or_assign(number, std::move(remains));
+  unswept_.push_back(number);
+}
+
+void ExecTable::sweep() {
+  for (uint32_t number : std::exchange(unswept_, {})) {
+    auto found = remains_.find(number);
+    if (found == remains_.end()) continue;
+    found->second.try_to_remove(now());
+    found->second.discard_output(launcher_.null_device());
+    if (found->second.gone()) remains_.erase(found);
+  }
 }
 
 bool ExecTable::resume(const std::vector<ExecOffsets>& welcomed) {
@@ -234,6 +245,7 @@ void ExecTable::end_all_for_memory() {
 }
 
 std::optional<SteadyTime> ExecTable::next_deadline() {
+  sweep();
   std::optional<SteadyTime> earliest;
   for (auto& [number, exec] : execs_) take_earlier(earliest, exec.program().deadline());
   for (const auto& [number, remains] : remains_) take_earlier(earliest, remains.retry_at());

@@ -56,6 +56,7 @@ class ExecTable {
   void handle(Watch watch);
   // Waits for one child that has ended, an exec's or not; nothing when there is none.
   std::optional<ReapedChild> reap_one();
+  // Before the agent waits, with all reports sent: also removes what ended execs left behind.
   std::optional<SteadyTime> next_deadline();
   void check_deadlines();
   // Nothing runs, nothing is left to tell, and nothing can be started any more.
@@ -67,6 +68,7 @@ class ExecTable {
   void go_on(Exec& exec);
   void retire(Exec& exec);
   void keep(uint32_t number, Remains remains);
+  void sweep();
   void handle_remains(Watch watch);
   Exec* find_by_pid(pid_t pid);
   void layer_answered(const LayerProbe::Answer& answer);
@@ -79,6 +81,7 @@ class ExecTable {
   LayerProbe layer_;
   std::map<uint32_t, Exec> execs_;
   std::map<uint32_t, Remains> remains_;
+  std::vector<uint32_t> unswept_;  // of these, those not looked at yet
   uint32_t last_reported_ = 0;
 };
 

@@ -80,7 +80,8 @@ void Program::read_storage_bytes(Death& death) const {
 void Program::reaped(const Death& death, Counters& counters, Exit& exit) {
   let_go();
   Counts now = counters.read();
-  bool memory_kill = hit_by_memory_kill(now);
+  bool leaf_counts = counters.of_leaves();
+  bool memory_kill = hit_by_memory_kill(now, leaf_counts);
   bool signaled = WIFSIGNALED(death.wait_status);
   int status = signaled ? WTERMSIG(death.wait_status) : WEXITSTATUS(death.wait_status);
   exit.ending = signaled ? Ending::kSignaled : Ending::kExited;
@@ -92,7 +93,7 @@ void Program::reaped(const Death& death, Counters& counters, Exit& exit) {
   read_peak_memory(death.usage, counters, exit);
   if (ended_for_) exit.limits_hit |= limit_bit_of(*ended_for_);
   if (memory_kill) exit.limits_hit |= bit(LimitBit::kMemory);
-  if (hit_pids_limit(now)) exit.limits_hit |= bit(LimitBit::kPids);
+  if (hit_pids_limit(now, leaf_counts)) exit.limits_hit |= bit(LimitBit::kPids);
   if (cpu_limit_us_ > 0 && exit.user_us + exit.system_us >= cpu_limit_us_)
     exit.limits_hit |= bit(LimitBit::kCpuTime);
   if (exit.cause != Cause::kMemory) return;
@@ -109,15 +110,16 @@ Cause Program::cause_of(int signal_number, bool memory_kill) const {
 
 // Where leaves do not count for themselves, a kill of the sandbox that nobody else has claimed
 // since this one started may be its own.
-bool Program::hit_by_memory_kill(const Counts& now) const {
-  if (auto own = leaf_count(leaf_, "memory.events", "oom_kill")) return *own > 0;
+bool Program::hit_by_memory_kill(const Counts& now, bool leaf_counts) const {
+  auto own = leaf_counts ? leaf_count(leaf_, "memory.events", "oom_kill") : std::nullopt;
+  if (own) return *own > 0;
   return now.memory_kills + before_.explained_kills > before_.memory_kills + now.explained_kills;
 }
 
 // Kernels before 6.11 count a refused fork where the forking process is, newer ones where the limit
 // is.
-bool Program::hit_pids_limit(const Counts& now) const {
-  if (leaf_count(leaf_, "pids.events", "max").value_or(0) > 0) return true;
+bool Program::hit_pids_limit(const Counts& now, bool leaf_counts) const {
+  if (leaf_counts && leaf_count(leaf_, "pids.events", "max").value_or(0) > 0) return true;
   return now.refused_forks > before_.refused_forks;
 }
 
@@ -131,8 +133,9 @@ void Program::read_cpu_times(const rusage& usage, Exit& exit) const {
 }
 
 void Program::read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const {
-  auto text = leaf_.read("memory.peak");
-  auto own = text ? parse_count(*text) : std::nullopt;
+  std::optional<uint64_t> own;
+  if (counters.of_leaves())
+    if (auto text = leaf_.read("memory.peak")) own = parse_count(*text);
   auto all = own ? std::nullopt : counters.peak_memory_bytes();
   exit.peak_scope = all ? PeakScope::kSandbox : PeakScope::kExec;
   if (!own && !all) own = static_cast<uint64_t>(usage.ru_maxrss) * 1024;

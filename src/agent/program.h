@@ -61,8 +61,8 @@ class Program {
  private:
   Cause cause_of(int signal_number, bool memory_kill) const;
   void check_cpu_time(SteadyTime now);
-  bool hit_by_memory_kill(const Counts& now) const;
-  bool hit_pids_limit(const Counts& now) const;
+  bool hit_by_memory_kill(const Counts& now, bool leaf_counts) const;
+  bool hit_pids_limit(const Counts& now, bool leaf_counts) const;
   void read_cpu_times(const rusage& usage, Exit& exit) const;
   void read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const;
 

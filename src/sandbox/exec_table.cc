@@ -42,7 +42,8 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   crash_point("exec.row");
   if (stored) co_return exec;
   if (!exec->ended())
-    leave(*exec, ended_row(row, Verdict::kPlatformError, "it was not stored", exec->offsets()));
+    exec->set_ended(ended_row(row, Verdict::kPlatformError, "it was not stored", exec->offsets()));
+  leave(*exec);
   break_talk_();
   co_return std::move(stored).error();
 }
@@ -279,21 +280,23 @@ Task<Result<void>> ExecTable::handle_start_failed(agent::Frame frame, isolate::A
 }
 
 Task<Result<void>> ExecTable::finish(std::shared_ptr<Exec> exec, store::ExecRow row) {
-  if (exec->ended()) co_return Result<void>();
-  auto store_row = [row](store::Catalog& catalog) { return catalog.execs().finish(row); };
+  // Whoever waits is told at once: until the row is stored the exec stays in the table and the
+  // agent repeats the exit, so a crash loses nothing that was told.
+  if (!exec->ended()) exec->set_ended(std::move(row));
+  auto store_row = [ended = exec->row()](store::Catalog& catalog) {
+    return catalog.execs().finish(ended);
+  };
   auto stored = co_await services_.ledger.run(store_row);
-  // kConflict: another path ended it while this one waited, and the first verdict stays.
+  // kConflict: it was stored before, and the first verdict stays.
   // kNotFound: its row could not be stored either; create() is about to end it.
   if (!stored && stored.error().code() == Code::kNotFound)
     co_return Error(Code::kUnavailable, "the exec was not stored");
   if (!stored && stored.error().code() != Code::kConflict) co_return std::move(stored).error();
-  if (exec->ended()) co_return Result<void>();
-  leave(*exec, std::move(row));
+  leave(*exec);
   co_return Result<void>();
 }
 
-void ExecTable::leave(Exec& exec, store::ExecRow row) {
-  exec.set_ended(std::move(row));
+void ExecTable::leave(const Exec& exec) {
   live_.erase(exec.id().number());
   last_end_ = services_.clock.steady_now();
 }
@@ -306,7 +309,7 @@ Task<void> ExecTable::end_all(Verdict verdict, std::string failure) {
     if (finished) continue;
     // Whoever waits must not wait for ever because a row could not be stored.
     log_error("verdict could not be stored", {{"sandbox", sandbox_.view()}, finished.error()});
-    leave(*exec, std::move(row));
+    leave(*exec);
   }
 }
 

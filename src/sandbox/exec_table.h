@@ -82,7 +82,7 @@ class ExecTable {
   // Makes its entry, which waits for the agent until `patience` is over.
   Entry& enter(std::shared_ptr<Exec> exec, std::chrono::milliseconds patience);
   Task<Result<void>> finish(std::shared_ptr<Exec> exec, store::ExecRow row);
-  void leave(Exec& exec, store::ExecRow row);
+  void leave(const Exec& exec);
   Task<Result<bool>> has_ended_at(agent::ExecOffsets produced);
   Task<Result<void>> handle_exit(agent::Frame frame, isolate::AgentLink& link);
   Task<Result<void>> handle_start_failed(agent::Frame frame, isolate::AgentLink& link);
