@@ -57,7 +57,8 @@ class BashTest(LanguageTest):
         self.assert_prints("sourced y\n", files=files, args=["y"])
 
     def test_the_tools_are_gnu(self):
-        run = self.run_it(code="sort --version | head -1; echo '{\"a\": 2}' | jq .a; echo 2^70 | bc")
+        run = self.run_it(code="sort --version | head -1; echo '{\"a\": 2}' | jq .a\n"
+                               "echo 2^70 | bc")
         self.assertIn("GNU coreutils", run["stdout"])
         self.assertIn("\n2\n1180591620717411303424\n", run["stdout"])
 
@@ -103,6 +104,10 @@ class PythonTest(LanguageTest):
 CPP_SUM = """#include <iostream>
 int main() { long a, b; while (std::cin >> a >> b) std::cout << a + b << '\\n'; }
 """
+# Each line doubles what the compiler holds.
+CPP_BOMB = ('#define A0 "0123456789"\n'
+            + "".join(f"#define A{n + 1} A{n} A{n}\n" for n in range(26))
+            + "char text[] = A26;\nint main() {}\n")
 
 
 class CppTest(LanguageTest):
@@ -139,8 +144,7 @@ class CppTest(LanguageTest):
     def test_a_limit_of_the_compiler_keeps_its_name(self):
         run = self.run_it(code=CPP_SUM, compile={"timeout_ms": 20})
         self.assertEqual((run["verdict"], run["phase"]), ("wall_time", "compile"), run)
-        run = self.run_it(code="#include <bits/stdc++.h>\nint main() {}",
-                          compile={"limits": {"memory_bytes": 64 << 20}})
+        run = self.run_it(code=CPP_BOMB, compile={"limits": {"memory_bytes": 256 << 20}})
         self.assertEqual((run["verdict"], run["phase"]), ("oom", "compile"), run)
         self.assertEqual(run["limits_hit"], ["memory"])
         run = self.run_it(code=CPP_SUM, compile={"limits": {"cpu_time_ms": 10}})
@@ -157,8 +161,8 @@ class CppTest(LanguageTest):
         self.assertEqual(run["compile"]["verdict"], "ok")
 
     def test_several_files_and_c(self):
-        files = [{"path": "/home/user/main.cpp", "text": '#include "twice.h"\n#include <cstdio>\n'
-                                                         'int main() { printf("%d\\n", twice(4)); }'},
+        main = '#include "twice.h"\n#include <cstdio>\nint main() { printf("%d\\n", twice(4)); }'
+        files = [{"path": "/home/user/main.cpp", "text": main},
                  {"path": "/home/user/twice.cpp", "text": "int twice(int x) { return 2 * x; }"},
                  {"path": "/home/user/twice.h", "text": "int twice(int);"}]
         self.assert_prints("8\n", files=files)
@@ -248,6 +252,7 @@ class NodeTest(NodePrograms, LanguageTest):
     version = "v20."
 
     def test_code_waits_at_its_top(self):
+        self.assert_prints("7\n", code="console.log(await Promise.resolve(7));")
         self.assert_prints("7\n", code="import 'node:fs';\n"
                                        "console.log(await Promise.resolve(7));")
 
@@ -354,7 +359,7 @@ class CodeInterpreterTest(BaseTest):
         self.assertEqual(len(run["artifacts"]), 2)
 
     def test_ipython(self):
-        self.assert_prints("['7']\n", shell="ipython3 -c \"x = !echo 7\nprint(x)\"")
+        self.assert_prints("['7']\n", shell="python3 -m IPython -c \"x = !echo 7\nprint(x)\"")
 
 
 if __name__ == "__main__":
