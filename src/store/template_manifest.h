@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/language_run.h"
 
 namespace atl::store {
 
@@ -30,6 +31,13 @@ struct RootfsTarSource {
   std::string path;  // relative to the template's folder
 };
 using ImageSource = std::variant<DebianSource, OciSource, OciArchiveSource, RootfsTarSource>;
+
+// Of the registry that the host's npm is configured for, checked by its digest.
+struct NpmPackage {
+  std::string name;
+  std::string version;
+  std::string integrity;  // sha512-<base 64>, as npm writes it
+};
 
 struct ContextRuntime {
   std::string language;
@@ -59,7 +67,11 @@ struct TemplateManifest {
   std::string name;
   std::string description;
   ImageSource image;
-  std::vector<std::string> setup;  // commands, run once with the build network
+  std::vector<NpmPackage> npm;      // beside the source's own packages
+  std::vector<std::string> remove;  // globs of what the image does without, absolute
+  std::string files;                // a folder beneath the template's, copied over the image
+  std::vector<std::string> setup;   // commands, run once with the build network
+  std::vector<LanguageRun> runs;    // one for each language; the first is the usual one
   std::optional<ContextRuntime> context;
   TemplateDefaults defaults;
   std::vector<std::string> network_allow;    // empty: deny everything
