@@ -1,5 +1,6 @@
 #include "agent/exec.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ Exec::Exec(Leaf leaf, const Start& start, const Counts& before)
       input_(start.input, start.input_mode),
       outputs_{OutputPipe(start.output_limit_bytes), OutputPipe(start.output_limit_bytes)},
       on_output_limit_(start.on_output_limit),
+      waits_(start.controlled),
       requested_at_(now()) {}
 
 void Exec::launched(Result<Launched> outcome) {
@@ -39,6 +41,7 @@ void Exec::launched(Result<Launched> outcome) {
   Launched& launched = *outcome;
   program_.launched(launched.pid, std::move(launched.pidfd));
   report_ = std::move(launched.report);
+  control_ = std::move(launched.control);
   bool terminal = has_terminal_;
   auto kind = terminal ? OutputPipe::Kind::kTerminal : OutputPipe::Kind::kPipe;
   output(Stream::kStdout).open(std::move(launched.stdout_pipe), kind);
@@ -52,6 +55,7 @@ void Exec::fail(StartFailed failed) {
   phase_ = Phase::kFailed;
   program_.let_go();
   report_.reset();
+  control_.reset();
   input_.close();
   for (OutputPipe& pipe : outputs_) pipe.release().reset();
 }
@@ -117,9 +121,40 @@ void Exec::explain_failure(const StartReport& report) {
   stream(has_terminal_ ? Stream::kStdout : Stream::kStderr).append(text);
 }
 
+Result<Fd> Exec::open_control(const std::optional<Beginning>& begins, const Counts& before) {
+  if (!control_) return Error(Code::kNotFound, "open control", ENOTSOCK);
+  if (begins && !waits_) return Error(Code::kConflict, "begin", EALREADY);
+  if (begins) {
+    waits_ = false;
+    program_.begin(*begins, before);
+    requested_at_ = executed_at_ = now();
+    on_output_limit_ = begins->on_output_limit;
+    for (OutputPipe& pipe : outputs_) pipe.stream().set_limit(begins->output_limit_bytes);
+  }
+  Fd copy(fcntl(control_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return Error(Code::kSystem, "open control", errno);
+  return copy;
+}
+
+bool Exec::settle(int null_device) {
+  if (phase_ == Phase::kFailed) return true;
+  for (OutputPipe& pipe : outputs_) {
+    uint64_t before = 0;
+    do {
+      before = pipe.stream().produced() + pipe.stream().cut();
+      if (pipe.wants_read()) pipe.read_some(null_device);
+    } while (pipe.stream().produced() + pipe.stream().cut() != before);
+    bool full = pipe.stream().room() == 0 && !pipe.stream().limit_reached();
+    if (full || !pipe.stream().unsent().empty()) return false;
+  }
+  return true;
+}
+
 bool Exec::reaped(const Death& death, Counters& counters, int null_device) {
   program_.reaped(death, counters, exit_);
   input_.close();
+  control_.reset();
+  if (waits_) exit_.cause = Cause::kUnbegun;
   read_report();
   if (phase_ != Phase::kRunning) return false;
   exited_at_ = now();

@@ -9,6 +9,7 @@
 #include <array>
 #include <optional>
 
+#include "agent/channel_protocol.h"
 #include "agent/input_pipe.h"
 #include "agent/output_pipe.h"
 #include "agent/poll_set.h"
@@ -29,6 +30,7 @@ struct Launched {
   Fd stdout_pipe;  // of a terminal: its master, and that is the only output
   Fd stderr_pipe;
   Fd report;
+  Fd control;  // of a controlled program
 };
 
 class Exec {
@@ -52,6 +54,11 @@ class Exec {
   std::optional<Remains> take_remains();
 
   Program& program() { return program_; }
+
+  // A descriptor of the control socket, for a channel. kNotFound: it has none.
+  Result<Fd> open_control(const std::optional<Beginning>& begins, const Counts& before);
+  // Takes all that it has printed by now. False: some of it must be sent first.
+  bool settle(int null_device);
 
   // A frame from the daemon for this exec. False: it breaks the protocol.
   [[nodiscard]] bool obey(const Frame& frame);
@@ -95,6 +102,8 @@ class Exec {
   OnOutputLimit on_output_limit_;
   bool asks_for_layer_ = false;
   Fd report_;
+  Fd control_;
+  bool waits_ = false;                   // a controlled program that has not begun
   std::optional<uint8_t> failure_code_;  // the program could not be executed
   StartFailed failed_ = {};
   Exit exit_ = {};

@@ -94,6 +94,17 @@ bool ExecTable::obey(const Frame& frame) {
   return true;
 }
 
+Result<Fd> ExecTable::open_control(const OpenControl& open) {
+  Exec* exec = find(open.exec);
+  if (exec == nullptr) return Error(Code::kNotFound, "open control", ESRCH);
+  return exec->open_control(open.begins, counters_.read());
+}
+
+bool ExecTable::settle(uint32_t number) {
+  Exec* exec = find(number);
+  return exec == nullptr || exec->settle(launcher_.null_device());
+}
+
 void ExecTable::go_on(Exec& exec) {
   exec.drain(launcher_.null_device());
   retire(exec);

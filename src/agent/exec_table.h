@@ -41,6 +41,9 @@ class ExecTable {
   Exec* find(uint32_t number);
   // A frame for one exec; nothing if it is not known. False: it breaks the protocol.
   [[nodiscard]] bool obey(const Frame& frame);
+  Result<Fd> open_control(const OpenControl& open);
+  // All that the exec has printed by now is on its way. Also of one that is not known.
+  bool settle(uint32_t number);
   // Kills what still runs.
   void forget(uint32_t number);
 

@@ -74,6 +74,7 @@ uint16_t limit_bit_of(Cause cause) {
       return bit(LimitBit::kMemory);
     case Cause::kProgram:
     case Cause::kClient:
+    case Cause::kUnbegun:
       return 0;
   }
   return 0;
@@ -132,6 +133,7 @@ std::string encode(uint32_t exec, const Start& start) {
   TerminalSize size = start.terminal.value_or(TerminalSize{0, 0});
   writer.u16(size.columns);
   writer.u16(size.rows);
+  writer.u8(start.controlled ? 1 : 0);
   return frame.take();
 }
 
@@ -150,7 +152,9 @@ Result<Start> decode_start(std::string_view payload) {
   start.input = reader.text(kMaxFirstInputBytes);
   uint8_t input_mode = reader.u8();
   TerminalSize size{reader.u16(), reader.u16()};
-  if (!reader.done() || !is_sound(start)) return malformed("start");
+  uint8_t controlled = reader.u8();
+  if (!reader.done() || !is_sound(start) || controlled > 1) return malformed("start");
+  start.controlled = controlled == 1;
   if (on_output_limit > static_cast<uint8_t>(OnOutputLimit::kKill)) return malformed("start");
   if (input_mode > static_cast<uint8_t>(InputMode::kOpen)) return malformed("start");
   start.on_output_limit = static_cast<OnOutputLimit>(on_output_limit);
@@ -279,7 +283,7 @@ Result<Exit> decode_exit(std::string_view payload) {
     *value = reader.u64();
   exit.limits_hit = reader.u16();
   uint8_t peak_scope = reader.u8();
-  if (!reader.done() || ending > 1 || cause > static_cast<uint8_t>(Cause::kMemory))
+  if (!reader.done() || ending > 1 || cause > static_cast<uint8_t>(Cause::kUnbegun))
     return malformed("exit");
   if (peak_scope > 1 || (exit.limits_hit & ~kAllLimitBits) != 0) return malformed("exit");
   exit.peak_scope = static_cast<PeakScope>(peak_scope);

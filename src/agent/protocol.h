@@ -92,7 +92,11 @@ struct Start {
   std::string input = {};    // the first bytes of its standard input
   InputMode input_mode = InputMode::kEnds;
   std::optional<TerminalSize> terminal = {};  // its output then is on stdout alone
+  bool controlled = false;  // has a control socket, kControlFd, see channel_protocol.h
 };
+
+// The descriptor of a controlled program's end of its control socket.
+inline constexpr int kControlFd = 5;
 
 struct Input {
   uint64_t offset;
@@ -124,6 +128,7 @@ enum class Cause : uint8_t {
   kCpuTime = 3,
   kOutput = 4,
   kMemory = 5,
+  kUnbegun = 6,  // a controlled program that ended before it was told to begin
 };
 
 // Bits of Exit::limits_hit: which limits were touched while it ran, whether or not they ended it.
