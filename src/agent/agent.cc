@@ -158,7 +158,6 @@ bool Agent::obey(const Frame& frame) {
     case FrameType::kWelcome:
       return welcome(frame.payload);
     case FrameType::kStart:
-      return execs_.start(frame.number, frame.payload);
     case FrameType::kAcknowledge:
     case FrameType::kSignal:
     case FrameType::kInput:

@@ -124,8 +124,9 @@ std::optional<std::string> ChannelTable::next_report(ExecTable& execs) {
   auto next = channels_.upper_bound(last_reported_);
   for (size_t i = 0; i < channels_.size(); ++i, ++next) {
     if (next == channels_.end()) next = channels_.begin();
-    std::optional<uint32_t> exec = next->second.speaks_for();
-    if (exec && !execs.settle(*exec)) continue;
+    std::optional<uint32_t> number = next->second.speaks_for();
+    Exec* speaker = number ? execs.find(*number) : nullptr;
+    if (speaker != nullptr && !speaker->settle(launcher_.null_device())) continue;
     auto frame = next->second.next_report();
     if (!frame) continue;
     last_reported_ = next->first;

@@ -137,6 +137,7 @@ Result<Fd> Exec::open_control(const std::optional<Beginning>& begins, const Coun
 }
 
 bool Exec::settle(int null_device) {
+  drain(null_device);
   if (phase_ == Phase::kFailed) return true;
   for (OutputPipe& pipe : outputs_) {
     uint64_t before = 0;
@@ -202,6 +203,10 @@ void Exec::finish_if_drained() {
 }
 
 bool Exec::obey(const Frame& frame) {
+  if (frame.type == FrameType::kStart) {  // of the daemon's, which missed the answer
+    started_told_ = false;
+    return true;
+  }
   if (frame.type == FrameType::kAcknowledge) return acknowledge(frame.payload);
   if (frame.type == FrameType::kSignal) return signal(frame.payload);
   if (frame.type == FrameType::kResize) return resize(frame.payload);

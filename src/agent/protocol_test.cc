@@ -203,7 +203,7 @@ TEST(Protocol, ValuesOutsideTheirRangeAreRefused) {
   exit.status = 65;
   EXPECT_FALSE(exit_accepted(exit));
   exit = some_exit();
-  exit.cause = static_cast<Cause>(6);
+  exit.cause = static_cast<Cause>(7);
   EXPECT_FALSE(exit_accepted(exit));
   exit = some_exit();
   exit.limits_hit = kAllLimitBits + 1;
