@@ -188,6 +188,7 @@ void Exec::finish_if_drained() {
     if (!pipe.finished()) return;
   if (asks_for_layer_) return;
   exit_.drain_us = micros_between(exited_at_, now());
+  exit_.may_have_outputs = access(kOutputsDirectory, F_OK) == 0;
   exit_.stdout_bytes = stream(Stream::kStdout).produced();
   exit_.stderr_bytes = stream(Stream::kStderr).produced();
   exit_.stdout_cut = stream(Stream::kStdout).cut();
@@ -277,6 +278,8 @@ std::optional<std::string> Exec::next_output(Stream which) {
 }
 
 bool Exec::resume(const ExecOffsets& offsets) {
+  // Whoever was to tell it to begin has gone with the old connection.
+  if (waits_) program_.kill();
   if (!stream(Stream::kStdout).resume_from(offsets.stdout_offset)) return false;
   if (!stream(Stream::kStderr).resume_from(offsets.stderr_offset)) return false;
   started_told_ = false;

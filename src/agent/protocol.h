@@ -160,7 +160,11 @@ struct Exit {
   uint64_t read_bytes, written_bytes;  // from and to storage, main process and those it waited for
   uint16_t limits_hit;                 // LimitBits
   PeakScope peak_scope;
+  bool may_have_outputs = true;  // there is a kOutputsDirectory
 };
+
+// Where programs leave files that are kept.
+inline constexpr char kOutputsDirectory[] = "/tmp/outputs";
 
 struct StartFailed {
   int32_t system_errno;
