@@ -34,6 +34,9 @@ inline constexpr size_t kMaxChannels = 128;  // open at a time in one sandbox
 inline constexpr size_t kMaxChannelDataBytes = 32 * 1024;
 inline constexpr uint64_t kChannelWindowBytes = 256 * 1024;
 
+// The descriptor of a controlled program's end of its control socket.
+inline constexpr int kControlFd = 5;
+
 // A controlled program is started ahead and waits. When it begins, its time, cpu time and output
 // begin to count, with these limits.
 struct Beginning {

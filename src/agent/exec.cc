@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "agent/file_protocol.h"
 #include "agent/terminal.h"
 
 namespace atl::agent {

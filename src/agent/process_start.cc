@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "agent/channel_protocol.h"
 #include "agent/exec_filter.h"
 #include "agent/file_worker.h"
 #include "agent/passwd.h"

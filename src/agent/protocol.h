@@ -95,9 +95,6 @@ struct Start {
   bool controlled = false;  // has a control socket, kControlFd, see channel_protocol.h
 };
 
-// The descriptor of a controlled program's end of its control socket.
-inline constexpr int kControlFd = 5;
-
 struct Input {
   uint64_t offset;
   std::string_view data;
@@ -162,9 +159,6 @@ struct Exit {
   PeakScope peak_scope;
   bool may_have_outputs = true;  // there is a kOutputsDirectory
 };
-
-// Where programs leave files that are kept.
-inline constexpr char kOutputsDirectory[] = "/tmp/outputs";
 
 struct StartFailed {
   int32_t system_errno;

@@ -12,7 +12,7 @@ void add_up(CLI::App& app, Typed& typed) {
       ->capture_default_str()
       ->type_name("IP:PORT");
   app.add_flag("--allow-remote", typed.allow_remote, "Allow an address that other hosts can reach");
-  app.add_flag("--no-warm-pool", typed.no_warm_pool, "Keep no isolates ready: every create is cold");
+  app.add_flag("--no-warm-pool", typed.no_warm_pool, "Keep no isolates ready for creates");
 }
 
 void add_selftest(CLI::App& app, Typed& typed) {

@@ -233,7 +233,8 @@ Task<Result<void>> Sandboxes::set_running(std::shared_ptr<Sandbox> sandbox,
 
 std::shared_ptr<Sandbox> Sandboxes::find(store::TenantId tenant, SandboxId id) const {
   auto found = all_.find(id);
-  if (found == all_.end() || found->second->row().tenant != tenant) return nullptr;
+  if (found == all_.end() || found->second->row().tenant != tenant || retired_.contains(id))
+    return nullptr;
   return found->second;
 }
 
@@ -280,6 +281,7 @@ Task<Result<void>> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
     due_.notify_all();
     co_return begun;
   }
+  retired_.insert(sandbox->id());
   auto finish = [](Sandboxes& all, std::shared_ptr<Sandbox> gone) -> Task<void> {
     auto ended = co_await all.end_delete(gone);
     if (ended) co_return;
@@ -320,6 +322,7 @@ Task<Result<void>> Sandboxes::end_delete(std::shared_ptr<Sandbox> sandbox) {
   if (!deleted && deleted.error().code() != Code::kNotFound) co_return std::move(deleted).error();
   crash_point("delete.row");
   all_.erase(id);
+  retired_.erase(id);
   co_return Result<void>();
 }
 
@@ -400,7 +403,10 @@ Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(store::TenantId ten
   auto read = [tenant, wanted](store::Catalog& catalog) {
     return catalog.sandboxes().list(tenant, wanted);
   };
-  co_return co_await services_.ledger.run(read);
+  auto rows = co_await services_.ledger.run(read);
+  if (rows)
+    std::erase_if(*rows, [this](const auto& row) { return retired_.contains(row.id); });
+  co_return rows;
 }
 
 Task<void> Sandboxes::sweep() {

@@ -66,7 +66,8 @@ class Sandboxes {
   // One change of a sandbox at a time; others wait for it.
   Task<Result<void>> change(std::shared_ptr<Sandbox> sandbox, ChangeSandbox request);
   Task<Result<void>> remove(store::TenantId tenant, SandboxId id);
-  // Returns when its deletion is stored and its artifacts are kept; the rest goes on by itself.
+  // Returns when its deletion is stored and its artifacts are kept, and nobody finds it any more;
+  // the rest goes on by itself.
   Task<Result<void>> retire(std::shared_ptr<Sandbox> sandbox);
   Task<Result<std::vector<store::SandboxRow>>> list(store::TenantId tenant,
                                                     store::SandboxQuery wanted);
@@ -119,6 +120,7 @@ class Sandboxes {
   SteadyTime wake_ = SteadyTime::max();  // when wait_due() returns, if it waits
   Event due_;
   std::set<SandboxId> changing_;
+  std::set<SandboxId> retired_;  // and not yet gone
   Event settled_;                // a create, a deletion's first part or a change came to its end
   std::set<SandboxId> keeping_;  // whose artifacts are being collected
   SteadyTime artifacts_swept_{};
