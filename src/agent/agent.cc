@@ -158,7 +158,6 @@ bool Agent::obey(const Frame& frame) {
     case FrameType::kWelcome:
       return welcome(frame.payload);
     case FrameType::kStart:
-      return execs_.start(frame.number, frame.payload);
     case FrameType::kAcknowledge:
     case FrameType::kSignal:
     case FrameType::kInput:
@@ -169,11 +168,12 @@ bool Agent::obey(const Frame& frame) {
       return frame.payload.empty() && acknowledge_exit(frame.number);
     case FrameType::kOpenFiles:
     case FrameType::kOpenPort:
+    case FrameType::kOpenControl:
     case FrameType::kChannelData:
     case FrameType::kChannelEnd:
     case FrameType::kChannelCredit:
     case FrameType::kChannelClose:
-      return channels_.obey(frame);
+      return channels_.obey(frame, execs_);
     default:
       return false;
   }
@@ -211,9 +211,9 @@ void Agent::report() {
 
 std::optional<std::string> Agent::next_report() {
   channels_turn_ = !channels_turn_;
-  auto frame = channels_turn_ ? channels_.next_report() : execs_.next_report();
+  auto frame = channels_turn_ ? channels_.next_report(execs_) : execs_.next_report();
   if (frame) return frame;
-  return channels_turn_ ? execs_.next_report() : channels_.next_report();
+  return channels_turn_ ? execs_.next_report() : channels_.next_report(execs_);
 }
 
 void Agent::children_ended() {

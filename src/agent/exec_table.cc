@@ -37,10 +37,6 @@ Result<void> ExecTable::probe(Fd socket) {
 
 bool ExecTable::start(uint32_t number, std::string_view payload) {
   if (!ExecId::from_number(number)) return false;
-  if (Exec* known = find(number)) {
-    known->repeat_started();
-    return true;
-  }
   auto start = decode_start(payload);
   if (!start) return false;
   launch(number, *start, payload);
@@ -88,14 +84,20 @@ Exec* ExecTable::find(uint32_t number) {
 
 bool ExecTable::obey(const Frame& frame) {
   Exec* exec = find(frame.number);
-  if (exec == nullptr) return true;
+  if (exec == nullptr) return frame.type != FrameType::kStart || start(frame.number, frame.payload);
   if (!exec->obey(frame)) return false;
   go_on(*exec);
   return true;
 }
 
+Result<Fd> ExecTable::open_control(const OpenControl& open) {
+  Exec* exec = find(open.exec);
+  if (exec == nullptr) return Error(Code::kNotFound, "open control", ESRCH);
+  return exec->open_control(open.begins, counters_.read());
+}
+
 void ExecTable::go_on(Exec& exec) {
-  exec.drain(launcher_.null_device());
+  exec.settle(launcher_.null_device());
   retire(exec);
 }
 

@@ -33,14 +33,13 @@ class ExecTable {
 
   // The birth probe, as number 0, which no exec has.
   Result<void> probe(Fd socket);
-  // Starts the program, or makes an exec that has failed to start. A known number is not started
-  // again. False if the payload is not a Start or the number cannot be one.
-  bool start(uint32_t number, std::string_view payload);
   // Starts one more program in the leaf of an exec, for one that runs there; it is no exec.
   Result<Launched> join(uint32_t number, const Start& start, const Streams& streams);
   Exec* find(uint32_t number);
-  // A frame for one exec; nothing if it is not known. False: it breaks the protocol.
+  // A frame for one exec; nothing if it is not known, except a Start, which starts the program or
+  // makes an exec that has failed to start. False: it breaks the protocol.
   [[nodiscard]] bool obey(const Frame& frame);
+  Result<Fd> open_control(const OpenControl& open);
   // Kills what still runs.
   void forget(uint32_t number);
 
@@ -63,6 +62,7 @@ class ExecTable {
   bool is_at_its_end() const { return launcher_.lost() && execs_.empty(); }
 
  private:
+  bool start(uint32_t number, std::string_view payload);
   void launch(uint32_t number, const Start& start, std::string_view payload);
   // A window of its output may have opened.
   void go_on(Exec& exec);

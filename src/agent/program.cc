@@ -56,6 +56,21 @@ void Program::launched(pid_t pid, Fd pidfd) {
   // has it.
   auto opened = open_file("/proc/" + std::to_string(pid) + "/io", O_RDONLY);
   if (opened) storage_bytes_ = std::move(*opened);
+  start_clocks();
+}
+
+void Program::begin(const Beginning& begins, const Counts& before) {
+  timeout_ms_ = begins.timeout_ms;
+  cpu_limit_us_ = uint64_t{begins.cpu_time_ms} * 1000;
+  before_ = before;
+  if (auto text = leaf_.read("cpu.stat")) {
+    user_us_before_ = find_count(*text, "user_usec").value_or(0);
+    system_us_before_ = find_count(*text, "system_usec").value_or(0);
+  }
+  start_clocks();
+}
+
+void Program::start_clocks() {
   SteadyTime now = steady_clock::now();
   if (timeout_ms_ > 0) deadline_ = now + std::chrono::milliseconds(timeout_ms_);
   if (cpu_limit_us_ > 0) cpu_check_at_ = now + pause_until(cpu_limit_us_);
@@ -128,8 +143,8 @@ void Program::read_cpu_times(const rusage& usage, Exit& exit) const {
   auto text = leaf_.read("cpu.stat");
   auto user = text ? find_count(*text, "user_usec") : std::nullopt;
   auto system = text ? find_count(*text, "system_usec") : std::nullopt;
-  exit.user_us = user && system ? *user : micros_of(usage.ru_utime);
-  exit.system_us = user && system ? *system : micros_of(usage.ru_stime);
+  exit.user_us = user && system ? *user - user_us_before_ : micros_of(usage.ru_utime);
+  exit.system_us = user && system ? *system - system_us_before_ : micros_of(usage.ru_stime);
 }
 
 void Program::read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const {
@@ -176,6 +191,7 @@ void Program::check_deadline(SteadyTime now) {
 
 void Program::check_cpu_time(SteadyTime now) {
   uint64_t used = leaf_count(leaf_, "cpu.stat", "usage_usec").value_or(0);
+  used -= std::min(used, user_us_before_ + system_us_before_);
   if (used >= cpu_limit_us_) return end(Cause::kCpuTime);
   cpu_check_at_ = now + pause_until(cpu_limit_us_ - used);
 }

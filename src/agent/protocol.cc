@@ -74,6 +74,7 @@ uint16_t limit_bit_of(Cause cause) {
       return bit(LimitBit::kMemory);
     case Cause::kProgram:
     case Cause::kClient:
+    case Cause::kUnbegun:
       return 0;
   }
   return 0;
@@ -132,6 +133,8 @@ std::string encode(uint32_t exec, const Start& start) {
   TerminalSize size = start.terminal.value_or(TerminalSize{0, 0});
   writer.u16(size.columns);
   writer.u16(size.rows);
+  // Left out where it is not needed: an agent of the first version does not know it.
+  if (start.controlled) writer.u8(1);
   return frame.take();
 }
 
@@ -150,6 +153,8 @@ Result<Start> decode_start(std::string_view payload) {
   start.input = reader.text(kMaxFirstInputBytes);
   uint8_t input_mode = reader.u8();
   TerminalSize size{reader.u16(), reader.u16()};
+  start.controlled = !reader.done();
+  if (start.controlled && reader.u8() != 1) return malformed("start");
   if (!reader.done() || !is_sound(start)) return malformed("start");
   if (on_output_limit > static_cast<uint8_t>(OnOutputLimit::kKill)) return malformed("start");
   if (input_mode > static_cast<uint8_t>(InputMode::kOpen)) return malformed("start");
@@ -263,6 +268,7 @@ std::string encode(uint32_t exec, const Exit& exit) {
     writer.u64(value);
   writer.u16(exit.limits_hit);
   writer.u8(static_cast<uint8_t>(exit.peak_scope));
+  writer.u8(exit.may_have_outputs ? 1 : 0);
   return frame.take();
 }
 
@@ -279,7 +285,8 @@ Result<Exit> decode_exit(std::string_view payload) {
     *value = reader.u64();
   exit.limits_hit = reader.u16();
   uint8_t peak_scope = reader.u8();
-  if (!reader.done() || ending > 1 || cause > static_cast<uint8_t>(Cause::kMemory))
+  exit.may_have_outputs = reader.done() || reader.u8() != 0;  // one of the first version is silent
+  if (!reader.done() || ending > 1 || cause > static_cast<uint8_t>(Cause::kUnbegun))
     return malformed("exit");
   if (peak_scope > 1 || (exit.limits_hit & ~kAllLimitBits) != 0) return malformed("exit");
   exit.peak_scope = static_cast<PeakScope>(peak_scope);

@@ -92,6 +92,7 @@ struct Start {
   std::string input = {};    // the first bytes of its standard input
   InputMode input_mode = InputMode::kEnds;
   std::optional<TerminalSize> terminal = {};  // its output then is on stdout alone
+  bool controlled = false;  // has a control socket, kControlFd, see channel_protocol.h
 };
 
 struct Input {
@@ -124,6 +125,7 @@ enum class Cause : uint8_t {
   kCpuTime = 3,
   kOutput = 4,
   kMemory = 5,
+  kUnbegun = 6,  // a controlled program that ended before it was told to begin
 };
 
 // Bits of Exit::limits_hit: which limits were touched while it ran, whether or not they ended it.
@@ -155,6 +157,7 @@ struct Exit {
   uint64_t read_bytes, written_bytes;  // from and to storage, main process and those it waited for
   uint16_t limits_hit;                 // LimitBits
   PeakScope peak_scope;
+  bool may_have_outputs = true;  // there is a kOutputsDirectory
 };
 
 struct StartFailed {

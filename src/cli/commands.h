@@ -21,6 +21,7 @@ struct UpCommand {
   enum class Reach : unsigned char { kLoopbackOnly, kAnywhere };
   Mode mode = Mode::kForeground;
   Reach reach = Reach::kLoopbackOnly;
+  bool warm_pool = true;
   ListenAddress listen;
 };
 struct DownCommand {};

@@ -12,6 +12,7 @@ void add_up(CLI::App& app, Typed& typed) {
       ->capture_default_str()
       ->type_name("IP:PORT");
   app.add_flag("--allow-remote", typed.allow_remote, "Allow an address that other hosts can reach");
+  app.add_flag("--no-warm-pool", typed.no_warm_pool, "Keep no isolates ready for creates");
 }
 
 void add_selftest(CLI::App& app, Typed& typed) {
@@ -45,6 +46,7 @@ Result<Command> make_up(const Typed& typed, const CLI::App&) {
   UpCommand up;
   if (typed.detach) up.mode = UpCommand::Mode::kDetached;
   if (typed.allow_remote) up.reach = UpCommand::Reach::kAnywhere;
+  up.warm_pool = !typed.no_warm_pool;
   ATOLL_TRY(up.listen, ListenAddress::parse(typed.listen));
   if (!up.listen.is_loopback() && up.reach == UpCommand::Reach::kLoopbackOnly)
     return Error(Code::kInvalid, "other hosts could reach " + up.listen.string() +

@@ -51,6 +51,7 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
                               .lock_path = places.daemon_lock(),
                               .log_path = logged ? places.logs() + "/atolld.log" : ""};
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
+  if (!plan.up.warm_pool) daemon.arguments.push_back("--no-warm-pool");
   return {std::move(warden), std::move(daemon)};
 }
 

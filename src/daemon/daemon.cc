@@ -64,7 +64,7 @@ Task<void> pause_for(std::chrono::milliseconds time) {
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
 Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::Idempotency& idempotency,
-                   api::Router& router) {
+                   api::Router& router, const Options& options) {
   while (true) {
     auto adopted = co_await sandboxes.adopt();
     if (adopted) break;
@@ -73,6 +73,9 @@ Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::Idempotency& idempote
   }
   router.set_ready();
   log_info("ready");
+  // detached: the daemon's own life, as this
+  if (options.warm_pool)
+    asio::co_spawn(co_await asio::this_coro::executor, sandboxes.pool().run(), asio::detached);
   while (true) {
     co_await sandboxes.wait_due();
     co_await sandboxes.sweep();
@@ -158,7 +161,7 @@ Result<void> run_daemon(const Options& options) {
   // detached: these three are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
   asio::co_spawn(context, stop_on_signal(*server), asio::detached);
-  asio::co_spawn(context, take_up(sandboxes, idempotency, router), asio::detached);
+  asio::co_spawn(context, take_up(sandboxes, idempotency, router, options), asio::detached);
   context.run();
   ledger.finish();
   log_info("stopped");

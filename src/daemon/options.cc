@@ -85,6 +85,10 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
       options.allow_remote = true;
       continue;
     }
+    if (arguments[i] == "--no-warm-pool") {
+      options.warm_pool = false;
+      continue;
+    }
     auto setter = setters.find(arguments[i]);
     if (setter == setters.end()) return invalid("unknown option '" + arguments[i] + "'");
     if (i + 1 == arguments.size()) return invalid(arguments[i] + " needs a value");

@@ -21,6 +21,7 @@ struct Options {
   uint64_t max_sandboxes = 2000;
   uint64_t memory_budget_bytes = 0;
   uint64_t disk_budget_bytes = 0;
+  bool warm_pool = true;                   // keep isolates ready
   uint64_t log_budget_bytes = 8ull << 30;  // what all execs printed, together
 };
 

@@ -146,6 +146,7 @@ std::unique_ptr<Channel> Channels::enter(uint32_t number, std::string open_frame
 
 Result<std::unique_ptr<Channel>> Channels::open(const agent::FileRequest& request) {
   ATOLL_TRY(uint32_t number, free_number());
+  ++file_operations_;
   return enter(number, agent::encode(number, request));
 }
 
@@ -153,6 +154,13 @@ Result<std::unique_ptr<Channel>> Channels::open_port(uint16_t port) {
   ATOLL_TRY(uint32_t number, free_number());
   return enter(number, agent::encode_open_port(number, port));
 }
+
+Result<std::unique_ptr<Channel>> Channels::open_control(const agent::OpenControl& open) {
+  ATOLL_TRY(uint32_t number, free_number());
+  return enter(number, agent::encode(number, open));
+}
+
+boost::asio::any_io_executor Channels::executor() const { return table_->executor; }
 
 void Channels::link_up(std::shared_ptr<isolate::AgentLink> link) {
   ATOLL_CHECK(!table_->link && table_->open.empty());

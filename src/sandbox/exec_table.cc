@@ -15,13 +15,15 @@ ExecTable::ExecTable(Services& services, const store::SandboxRow& row,
       sandbox_(row.id),
       tenant_(row.tenant),
       break_talk_(std::move(break_talk)),
-      next_number_(row.next_exec) {}
+      next_number_(row.next_exec),
+      saw_outputs_(row.state != "creating") {}
 
 Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
                                                       std::string description) {
   if (live_.size() >= agent::kMaxExecs)
     co_return Error(Code::kExhausted, "the sandbox has its full number of running execs")
         .with_reason("too_many_execs");
+  std::optional<WaitingProgram> waiting = control_.take_waiting(request, next_number_);
   auto id = ExecId::from_number(next_number_);
   if (!id)
     co_return Error(Code::kExhausted, "the sandbox has had too many execs")
@@ -31,7 +33,7 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   row.request = std::move(description);
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
   auto key = request.idempotency_key;
-  auto exec = begin(row, std::move(request));
+  auto exec = begin(row, std::move(request), std::move(waiting));
   // While the agent starts it. A crash before this is done leaves an exec that no row knows, which
   // the next welcome ends.
   auto insert = [row, key](store::Catalog& catalog) {
@@ -48,7 +50,8 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   co_return std::move(stored).error();
 }
 
-std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request) {
+std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request,
+                                       std::optional<WaitingProgram> waiting) {
   ExecId id = row.id;
   auto exec = std::make_shared<Exec>(services_.executor, std::move(row),
                                      ExecOutput(services_.outputs, sandbox_, id),
@@ -57,6 +60,11 @@ std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request) 
                             .known = true,
                             .closed = request.input_mode == agent::InputMode::kEnds};
   Entry& entry = enter(exec, std::chrono::milliseconds(request.timeout_ms));
+  if (waiting) {
+    exec->set_started(waiting->pid);
+    control_.begin(*waiting, request);
+    return exec;
+  }
   agent::Start start{.arguments = std::move(request.arguments),
                      .environment = std::move(request.environment),
                      .directory = std::move(request.directory),
@@ -128,15 +136,6 @@ Task<Result<std::vector<store::ExecRow>>> ExecTable::list(std::optional<ExecId> 
     return catalog.execs().list(tenant, sandbox, after, limit);
   };
   co_return co_await services_.ledger.run(read);
-}
-
-Result<std::string> ExecTable::read_output(ExecId id, agent::Stream stream, uint64_t offset,
-                                           size_t most) {
-  store::OutputStream kind = stream == agent::Stream::kStdout ? store::OutputStream::kStdout
-                                                              : store::OutputStream::kStderr;
-  ATOLL_TRY(auto log, services_.outputs.find_log(sandbox_, id, kind));
-  if (!log) return std::string();
-  return log->read(offset, most);
 }
 
 ExecTable::Entry* ExecTable::entry_of(uint32_t number) {
@@ -255,11 +254,13 @@ Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink
   if (Entry* entry = entry_of(number)) {
     std::shared_ptr<Exec> exec = entry->exec;
     ATOLL_CO_TRY_VOID(exec->check_exit(exit));
+    saw_outputs_ = saw_outputs_ || exit.may_have_outputs;
     crash_point("exec.exit");
     store::ExecRow row = ended_row(exec->row(), exit);
     ATOLL_CO_TRY_VOID(co_await finish(exec, row));
     crash_point("exec.finished");
   }
+  control_.forget_waiting(number);
   link.send(agent::encode_exit_acknowledge(number));
   co_return Result<void>();
 }

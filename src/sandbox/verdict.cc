@@ -56,6 +56,7 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 Verdict verdict_of(const agent::Exit& exit) {
+  if (exit.cause == Cause::kUnbegun) return Verdict::kPlatformError;
   if (exit.cause == Cause::kClient) return Verdict::kKilled;
   if (exit.cause == Cause::kWallTime) return Verdict::kWallTime;
   if (exit.cause == Cause::kCpuTime) return Verdict::kCpuTime;

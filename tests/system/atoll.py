@@ -107,7 +107,10 @@ class Atoll:
             raise AssertionError(f"{command} ended with {done.returncode}: {done.stderr.decode()}")
         return done
 
-    def up(self, *arguments):
+    def up(self, *arguments, pool=False):
+        """Without a warm pool, whose isolates come and go by themselves, unless it is wanted."""
+        if not pool:
+            arguments = ("--no-warm-pool", *arguments)
         if not os.path.isdir(os.path.join(self.directory, "templates", "python")):
             self.cli("template", "add", IMAGE)
         self.cli("up", "--detach", "--listen", "127.0.0.1:0", *arguments)
@@ -241,11 +244,12 @@ class Atoll:
 class SystemTest(unittest.TestCase):
     """One Atoll for the tests of a class; after it the host must be as it was before."""
     atoll: Atoll
+    pool = False
 
     @classmethod
     def setUpClass(cls):
         cls.before = inventory()
-        cls.atoll = Atoll().up()
+        cls.atoll = Atoll().up(pool=cls.pool)
 
     @classmethod
     def tearDownClass(cls):

@@ -198,7 +198,7 @@ http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(json::object object, phases_json(*phases));
   phase = std::chrono::steady_clock::now();
   doomed.dismiss();
-  auto removed = co_await sandboxes.remove(call.tenant, sandbox->id());
+  auto removed = co_await sandboxes.retire(sandbox);
   // What could not be removed yet counts until the sweep has done it.
   if (!removed) log_warning("left for the sweep", {removed.error()});
   object["sandbox_id"] = sandbox->id().view();
