@@ -1,4 +1,4 @@
-"""Warm starts: what a pool gives is what a cold start gives, only sooner; and nothing of it leaks."""
+"""Warm starts: a pool gives what a cold start gives, only sooner; and nothing of it leaks."""
 import os
 import signal
 import threading

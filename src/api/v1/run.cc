@@ -206,6 +206,7 @@ http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
                artifacts_json(sandbox->id(), call.tenant, sandboxes.services()));
   json::object& timings = object["timings"].get_object();
   timings["create_ms"] = create_ms;
+  timings["from_pool"] = created.timings.from_pool;
   timings["files_ms"] = files_ms;
   timings["remove_ms"] = ms_since(phase);
   timings["total_ms"] = ms_since(begin);
