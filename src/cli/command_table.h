@@ -25,7 +25,7 @@ struct Typed {
   ServerChoice server;
   bool json = false;
 
-  bool detach = false, allow_remote = false;
+  bool detach = false, allow_remote = false, without_images = false;
   std::string listen = kDefaultListen;
   std::string directory, public_key, tenant, key_name, shell;
   bool list = false;

@@ -35,6 +35,14 @@ struct ListKeysCommand {};
 struct RevokeKeyCommand {
   std::string id;
 };
+struct BackupCommand {
+  std::string file;
+  enum class Images : unsigned char { kHold, kLeaveOut };
+  Images images = Images::kHold;
+};
+struct RestoreCommand {
+  std::string file;
+};
 struct AddTemplateCommand {
   std::string directory;
 };
@@ -158,12 +166,13 @@ struct HelpCommand {
   std::string text;
 };
 
-using Command = std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, DoctorCommand,
-                             ShowKeyCommand, CreateKeyCommand, ListKeysCommand, RevokeKeyCommand,
-                             AddTemplateCommand, ListTemplatesCommand, RunCommand, CreateCommand,
-                             ListCommand, ShowCommand, RemoveCommand, UsageCommand, ExecCommand,
-                             ShellCommand, LogsCommand, CopyCommand, CatCommand, ListFilesCommand,
-                             WatchCommand, PortsCommand, ShowReceiptCommand, VerifyReceiptCommand,
-                             SelftestCommand, BenchCommand, CompletionCommand, VersionCommand>;
+using Command =
+    std::variant<HelpCommand, UpCommand, DownCommand, StatusCommand, DoctorCommand, ShowKeyCommand,
+                 CreateKeyCommand, ListKeysCommand, RevokeKeyCommand, BackupCommand, RestoreCommand,
+                 AddTemplateCommand, ListTemplatesCommand, RunCommand, CreateCommand, ListCommand,
+                 ShowCommand, RemoveCommand, UsageCommand, ExecCommand, ShellCommand, LogsCommand,
+                 CopyCommand, CatCommand, ListFilesCommand, WatchCommand, PortsCommand,
+                 ShowReceiptCommand, VerifyReceiptCommand, SelftestCommand, BenchCommand,
+                 CompletionCommand, VersionCommand>;
 
 }  // namespace atl::cli

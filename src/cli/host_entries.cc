@@ -19,6 +19,18 @@ void add_selftest(CLI::App& app, Typed& typed) {
   app.add_flag("--list", typed.list, "List the attacks and run none");
 }
 
+void add_backup(CLI::App& app, Typed& typed) {
+  app.add_option("file", typed.file, "What to write; must not exist")
+      ->required()
+      ->type_name("FILE");
+  app.add_flag("--without-images", typed.without_images,
+               "Leave out images, which can be built again");
+}
+
+void add_restore(CLI::App& app, Typed& typed) {
+  app.add_option("file", typed.file, "What `atoll backup` wrote")->required()->type_name("FILE");
+}
+
 void add_template_add(CLI::App& app, Typed& typed) {
   app.add_option("directory", typed.directory, "What tools/build-template made")
       ->required()
@@ -62,6 +74,16 @@ Result<Command> make_selftest(const Typed& typed, const CLI::App&) {
   return Command(SelftestCommand{typed.list ? Mode::kList : Mode::kRun, typed.only});
 }
 
+Result<Command> make_backup(const Typed& typed, const CLI::App&) {
+  using Images = BackupCommand::Images;
+  Images images = typed.without_images ? Images::kLeaveOut : Images::kHold;
+  return Command(BackupCommand{typed.file, images});
+}
+
+Result<Command> make_restore(const Typed& typed, const CLI::App&) {
+  return Command(RestoreCommand{typed.file});
+}
+
 Result<Command> make_template_add(const Typed& typed, const CLI::App&) {
   return Command(AddTemplateCommand{typed.directory});
 }
@@ -95,6 +117,12 @@ constexpr CommandEntry kEntries[] = {
      "  atoll selftest\n"
      "  atoll selftest --list",
      add_selftest, make_selftest},
+    {"backup", "Write all that must not be lost into one file (root)",
+     "  atoll backup atoll-$(date +%F).tar.zst\n"
+     "  atoll backup --without-images small.tar.zst",
+     add_backup, make_backup},
+    {"restore", "Make an empty state directory out of a backup (root)",
+     "  atoll restore atoll-2026-11-16.tar.zst", add_restore, make_restore},
     {"template ls", "List the installed templates", "  atoll template ls", nullptr,
      make_plain<ListTemplatesCommand>},
     {"template add", "Install a built template (root)",
