@@ -12,6 +12,14 @@ void add_up(CLI::App& app, Typed& typed) {
       ->capture_default_str()
       ->type_name("IP:PORT");
   app.add_flag("--allow-remote", typed.allow_remote, "Allow an address that other hosts can reach");
+  app.add_flag("--keep", typed.keep,
+               "When stopped by a signal, leave the sandboxes to the next `atoll up`");
+  app.add_option("--resume", typed.resumed_for)->group("");  // for the supervisor itself
+}
+
+void add_restart(CLI::App& app, Typed& typed) {
+  auto* daemon = app.add_flag("--daemon", typed.daemon_only, "Only atolld");
+  app.add_flag("--warden", typed.warden_only, "Only the warden")->excludes(daemon);
 }
 
 void add_selftest(CLI::App& app, Typed& typed) {
@@ -57,11 +65,19 @@ Result<Command> make_up(const Typed& typed, const CLI::App&) {
   UpCommand up;
   if (typed.detach) up.mode = UpCommand::Mode::kDetached;
   if (typed.allow_remote) up.reach = UpCommand::Reach::kAnywhere;
+  if (typed.keep) up.stop = UpCommand::Stop::kKeeps;
+  up.resumed_for = typed.resumed_for;
   ATOLL_TRY(up.listen, ListenAddress::parse(typed.listen));
   if (!up.listen.is_loopback() && up.reach == UpCommand::Reach::kLoopbackOnly)
     return Error(Code::kInvalid, "other hosts could reach " + up.listen.string() +
                                      ": add --allow-remote if that is meant");
   return Command(std::move(up));
+}
+
+Result<Command> make_restart(const Typed& typed, const CLI::App&) {
+  using What = RestartCommand::What;
+  What what = typed.daemon_only ? What::kDaemon : typed.warden_only ? What::kWarden : What::kBoth;
+  return Command(RestartCommand{what});
 }
 
 template <typename T>
@@ -107,6 +123,10 @@ constexpr CommandEntry kEntries[] = {
      add_up, make_up},
     {"down", "Stop Atoll and remove every sandbox (root)", "  atoll down", nullptr,
      make_plain<DownCommand>},
+    {"restart", "Run the programs that are installed now; sandboxes go on (root)",
+     "  make install && atoll restart\n"
+     "  atoll restart --daemon",
+     add_restart, make_restart},
     {"status", "Say what runs; exit code 3 when it is not ready", "  atoll status --json", nullptr,
      make_plain<StatusCommand>},
     {"doctor", "Say what this host offers and what to change; best as root",
