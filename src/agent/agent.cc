@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/spoken_version.h"
 #include "base/crash_point.h"
 #include "base/file.h"
 
@@ -129,7 +130,7 @@ void Agent::accept_newest() {
     drop_connection();
     connection_.emplace(std::move(socket));
     crash_point("hello");
-    connection_->queue(encode(Hello{kProtocolVersion, nonce_, execs_.offsets()}));
+    connection_->queue(encode(Hello{spoken_version(), nonce_, execs_.offsets(), ATOLL_VERSION}));
   }
 }
 
@@ -181,7 +182,7 @@ bool Agent::obey(const Frame& frame) {
 
 bool Agent::welcome(std::string_view payload) {
   auto welcome = decode_welcome(payload);
-  if (!welcome || welcome->version != kProtocolVersion) return false;
+  if (!welcome || welcome->version != spoken_version()) return false;
   if (!execs_.resume(welcome->execs)) return false;
   connection_->set_welcomed();
   return true;

@@ -30,7 +30,7 @@ bool take_offsets(ByteReader& reader, std::vector<ExecOffsets>& execs) {
     uint64_t stderr_offset = reader.u64();
     execs.push_back({exec, stdout_offset, stderr_offset});
   }
-  return reader.done();
+  return reader.ok();
 }
 
 bool take_texts(ByteReader& reader, std::vector<std::string>& texts) {
@@ -85,6 +85,7 @@ std::string encode(const Hello& hello) {
   frame.payload().u16(hello.version);
   frame.payload().bytes({reinterpret_cast<const char*>(hello.nonce.data()), hello.nonce.size()});
   put_offsets(frame.payload(), hello.execs);
+  if (hello.version >= 2) frame.payload().text(hello.release);
   return frame.take();
 }
 
@@ -92,10 +93,19 @@ Result<Hello> decode_hello(std::string_view payload) {
   ByteReader reader(payload);
   Hello hello;
   hello.version = reader.u16();
+  // Before anything else is read: the rest of a newer hello may be anything.
+  bool is_spoken = hello.version >= kOldestProtocolVersion && hello.version <= kProtocolVersion;
+  if (reader.ok() && !is_spoken)
+    return Error(Code::kUnsupported, "the agent speaks protocol version " +
+                                         std::to_string(hello.version) + ", this atolld " +
+                                         std::to_string(kOldestProtocolVersion) + " to " +
+                                         std::to_string(kProtocolVersion));
   std::string_view nonce = reader.bytes(kNonceBytes);
   if (!reader.ok()) return malformed("hello");
   std::copy(nonce.begin(), nonce.end(), hello.nonce.begin());
   if (!take_offsets(reader, hello.execs)) return malformed("hello");
+  if (hello.version >= 2) hello.release = reader.text(kMaxReleaseBytes);
+  if (!reader.done() || !is_utf8(hello.release)) return malformed("hello");
   return hello;
 }
 
@@ -110,7 +120,7 @@ Result<Welcome> decode_welcome(std::string_view payload) {
   ByteReader reader(payload);
   Welcome welcome;
   welcome.version = reader.u16();
-  if (!take_offsets(reader, welcome.execs)) return malformed("welcome");
+  if (!take_offsets(reader, welcome.execs) || !reader.done()) return malformed("welcome");
   return welcome;
 }
 

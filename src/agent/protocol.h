@@ -22,8 +22,9 @@
 // sent again from the last offset told; bytes that leave a gap, or are beyond the credit or the
 // end, break the protocol.
 //
-// Both sides treat the other's bytes as hostile: each decoder checks every field and refuses
-// left-overs.
+// An agent speaks one version; atolld those from kOldestProtocolVersion on (else kUnsupported), and
+// answers in the one that the hello names. Since 2 the hello ends with the agent's release.
+// Both sides treat the other's bytes as hostile: each decoder checks every field, also left-overs.
 #pragma once
 
 #include <array>
@@ -38,7 +39,9 @@
 
 namespace atl::agent {
 
-inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint16_t kProtocolVersion = 2;
+inline constexpr uint16_t kOldestProtocolVersion = 1;
+inline constexpr size_t kMaxReleaseBytes = 64;
 inline constexpr size_t kNonceBytes = 16;
 
 inline constexpr size_t kMaxOutputBytes = 32 * 1024;  // data in one kOutput
@@ -72,6 +75,7 @@ struct Hello {
   uint16_t version;
   std::array<unsigned char, kNonceBytes> nonce;
   std::vector<ExecOffsets> execs;
+  std::string release = {};  // since version 2
 };
 
 struct Welcome {

@@ -47,17 +47,41 @@ Exit some_exit() {
 const std::vector<ExecOffsets> kOffsets = {{1, 10, 20}, {7, 1ull << 40, 0}};
 
 TEST(Protocol, HelloRoundTrip) {
-  Hello hello = {kProtocolVersion, {}, kOffsets};
+  Hello hello = {kProtocolVersion, {}, kOffsets, "0.1.0"};
   hello.nonce.fill(0xab);
   std::string frame = encode(hello);
   auto decoded = decode_hello(payload_of(frame));
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded->version, hello.version);
   EXPECT_EQ(decoded->nonce, hello.nonce);
+  EXPECT_EQ(decoded->release, "0.1.0");
   ASSERT_EQ(decoded->execs.size(), 2u);
   EXPECT_EQ(decoded->execs[1].exec, 7u);
   EXPECT_EQ(decoded->execs[1].stdout_offset, 1ull << 40);
   EXPECT_EQ(decoded->execs[0].stderr_offset, 20u);
+}
+
+TEST(Protocol, HelloOfTheFirstVersionHasNoRelease) {
+  Hello hello = {1, {}, kOffsets, "left out"};
+  std::string frame = encode(hello);
+  auto decoded = decode_hello(payload_of(frame));
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->version, 1);
+  EXPECT_EQ(decoded->release, "");
+  EXPECT_EQ(decoded->execs.size(), 2u);
+}
+
+TEST(Protocol, HelloOfAnUnknownVersionNamesBoth) {
+  for (int version : {0, kProtocolVersion + 1, 65535}) {
+    std::string frame = encode(Hello{static_cast<uint16_t>(version), {}, {}, "x"});
+    // Whatever follows the version.
+    std::string payload = std::string(payload_of(frame)).substr(0, 2) + "anything";
+    auto decoded = decode_hello(payload);
+    ASSERT_FALSE(decoded.ok());
+    EXPECT_EQ(decoded.error().code(), Code::kUnsupported);
+    EXPECT_EQ(decoded.error().message(), "the agent speaks protocol version " +
+                                             std::to_string(version) + ", this atolld 1 to 2");
+  }
 }
 
 TEST(Protocol, WelcomeRoundTrip) {

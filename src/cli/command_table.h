@@ -26,6 +26,8 @@ struct Typed {
   bool json = false;
 
   bool detach = false, allow_remote = false, no_warm_pool = false;
+  bool keep = false, without_images = false, daemon_only = false, warden_only = false;
+  std::optional<int> resumed_for;
   std::string listen = kDefaultListen;
   std::string directory, public_key, tenant, key_name, shell;
   bool list = false;

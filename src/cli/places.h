@@ -27,6 +27,9 @@ struct Places {
   std::string daemon_lock() const { return daemon_run() + "/atolld.lock"; }
 
   std::string warden_lock() const { return run + "/warden.lock"; }
+  std::string warden_socket() const { return run + "/warden.sock"; }
+  // How the last `atoll restart` went, see replacement.h.
+  std::string replacement() const { return run + "/replacement.json"; }
 };
 
 }  // namespace atl::cli

@@ -30,6 +30,7 @@
 #include "isolate/jail_driver.h"
 #include "linux/lock_file.h"
 #include "store/key_file.h"
+#include "store/migrations.h"
 
 namespace atl::daemon {
 
@@ -112,6 +113,15 @@ Result<void> publish_address(const Options& options, unsigned short port) {
 }
 
 }  // namespace
+
+Result<void> check_daemon(const Options& options) {
+  std::string path = options.state_directory + "/daemon/atoll.db";
+  // Opening would make an empty one.
+  if (access(path.c_str(), F_OK) != 0)
+    return errno == ENOENT ? Result<void>() : Error::system("find " + path);
+  ATOLL_TRY(auto database, store::Database::open(path, store::Durability::kProcess));
+  return store::check_migratable(database, store::catalog_migrations());
+}
 
 Result<void> run_daemon(const Options& options) {
   ATOLL_TRY(auto lock, linux::LockFile::acquire(options.run_directory + "/daemon/atolld.lock"));

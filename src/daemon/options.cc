@@ -81,6 +81,10 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
       {"--log-budget", into_number("--log-budget", options.log_budget_bytes)},
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--check") {
+      options.mode = Options::Mode::kCheck;
+      continue;
+    }
     if (arguments[i] == "--allow-remote") {
       options.allow_remote = true;
       continue;

@@ -11,6 +11,7 @@
 namespace atl::daemon {
 
 struct Options {
+  enum class Mode : unsigned char { kServe, kCheck } mode = Mode::kServe;  // --check
   std::string state_directory;
   std::string run_directory;
   std::string listen_address = "127.0.0.1";

@@ -161,7 +161,7 @@ struct FakeDriver::Agent {
     }
   }
   std::string hello() const {
-    agent::Hello hello{agent::kProtocolVersion, nonce, {}};
+    agent::Hello hello{version, nonce, {}, ATOLL_VERSION};
     for (const auto& [number, exec] : execs)
       hello.execs.push_back({number, exec.stdout_bytes.size(), exec.stderr_bytes.size()});
     return agent::encode(hello);
@@ -202,6 +202,7 @@ struct FakeDriver::Agent {
     if (frame.type == agent::FrameType::kWelcome) {
       auto welcome = agent::decode_welcome(frame.payload);
       ATOLL_CHECK(welcome.ok());
+      ATOLL_CHECK(welcome->version == version);
       for (const agent::ExecOffsets& entry : welcome->execs)
         frames += output_from(entry.exec, entry.stdout_offset, entry.stderr_offset);
     } else if (frame.type == agent::FrameType::kStart) {
@@ -246,6 +247,7 @@ struct FakeDriver::Agent {
   }
 
   Nonce nonce;
+  uint16_t version = agent::kProtocolVersion;
   WallLimits limits;
   std::map<uint32_t, FakeExec> execs;
   FakeFiles files;
@@ -301,6 +303,7 @@ Task<Result<AgentSocket>> FakeDriver::connect_agent(SandboxId id) {
   if (error) co_return Error(Code::kUnavailable, error.message());
   found->second->drop();
   found->second->socket = theirs;
+  found->second->version = spoken_version;
   // detached: the task owns a share of the agent and ends when its socket is closed
   asio::co_spawn(executor_, Agent::serve(found->second, theirs), asio::detached);
   co_return ours;

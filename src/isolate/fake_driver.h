@@ -55,6 +55,8 @@ class FakeDriver final : public Driver {
   // Sends raw bytes as if the agent had, to play a hostile one.
   void inject(SandboxId id, std::string bytes);
 
+  // What agents say in their hello, and expect in the welcome, from the next connection on.
+  uint16_t spoken_version = agent::kProtocolVersion;
   // How the next changes of limits fail, without changing anything.
   std::deque<Error> limit_change_errors;
 

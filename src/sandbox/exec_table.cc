@@ -156,7 +156,7 @@ Task<Result<bool>> ExecTable::has_ended_at(agent::ExecOffsets produced) {
 
 Task<Result<agent::Welcome>> ExecTable::welcome(agent::Hello hello) {
   owed_.clear();  // the welcome says it
-  agent::Welcome welcome{agent::kProtocolVersion, {}};
+  agent::Welcome welcome{hello.version, {}};
   std::set<uint32_t> named;
   for (agent::ExecOffsets produced : hello.execs) {
     named.insert(produced.exec);

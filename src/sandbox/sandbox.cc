@@ -91,7 +91,9 @@ Task<void> Sandbox::talk(std::shared_ptr<Sandbox> self) {
     silent = std::exchange(self->greeted_, false) ? 0 : silent + 1;
     violations += ended.error().code() == Code::kCorrupt ? 1 : 0;
     if (!self->execs_.silence().empty()) ended = Error(Code::kNotFound, self->execs_.silence());
-    bool gone = ended.error().code() == Code::kNotFound;
+    // An agent of a version that is not spoken here will say the same again.
+    bool gone =
+        ended.error().code() == Code::kNotFound || ended.error().code() == Code::kUnsupported;
     if (gone || silent > kMaxSilentStreams || violations > kMaxViolations) {
       co_await self->fail(ended.error().message());
       co_return;
@@ -159,13 +161,15 @@ Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
   if (frame.type != agent::FrameType::kHello)
     co_return Error(Code::kCorrupt, "the agent did not begin with a hello");
   ATOLL_CO_TRY(agent::Hello hello, agent::decode_hello(frame.payload));
-  if (hello.version != agent::kProtocolVersion)
-    co_return Error(Code::kCorrupt, "the agent speaks another version");
   if (hello.nonce != row_.nonce) co_return Error(Code::kCorrupt, "the agent has another nonce");
   ATOLL_CO_TRY(agent::Welcome welcome, co_await execs_.welcome(hello));
   link.send(agent::encode(welcome));
   execs_.send_unconfirmed(link);
   greeted_ = true;
+  if (hello.release != ATOLL_VERSION)
+    log_info("agent of another release", {{"sandbox", id().view()},
+                                          {"release", hello.release},
+                                          {"protocol_version", hello.version}});
   changed_.notify_all();
   co_return Result<void>();
 }

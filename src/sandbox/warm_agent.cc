@@ -13,15 +13,17 @@ constexpr std::string_view kReady = "ready\n";
 
 using isolate::AgentLink;
 
-Task<Result<void>> greet(AgentLink& link, isolate::Nonce nonce) {
+// Gives the version that the agent speaks.
+Task<Result<uint16_t>> greet(AgentLink& link, isolate::Nonce nonce) {
   ATOLL_CO_TRY(agent::Frame frame, co_await link.read());
   if (frame.type != agent::FrameType::kHello)
     co_return Error(Code::kCorrupt, "the agent did not begin with a hello");
   ATOLL_CO_TRY(agent::Hello hello, agent::decode_hello(frame.payload));
-  if (hello.version != agent::kProtocolVersion || hello.nonce != nonce || !hello.execs.empty())
+  if (hello.nonce != nonce || !hello.execs.empty())
     co_return Error(Code::kCorrupt, "the agent is not the one that was started");
-  link.send(agent::encode(agent::Welcome{agent::kProtocolVersion, {}}));
-  co_return Result<void>();
+  agent::Welcome welcome{hello.version, {}};
+  link.send(agent::encode(welcome));
+  co_return hello.version;
 }
 
 // The next frame of a type; those of its input are nothing to wait for, and any other means that
@@ -65,9 +67,9 @@ Task<Result<WarmAgent>> warm_agent(Services& services, SandboxId id, isolate::No
   patience.async_wait([link](const boost::system::error_code& error) {
     if (!error) link->close();
   });
-  ATOLL_CO_TRY_VOID(co_await greet(*link, nonce));
+  ATOLL_CO_TRY(uint16_t version, co_await greet(*link, nonce));
   WarmAgent agent{link, std::nullopt};
-  if (!program) co_return agent;
+  if (!program || version < agent::kControlledSince) co_return agent;
   ATOLL_CO_TRY(agent.waiting, co_await start(*link, std::move(*program)));
   co_return agent;
 }

@@ -101,7 +101,10 @@ class Atoll:
         self.connection = None
 
     def cli(self, *arguments, check=True, **options):
-        command = [os.path.join(BIN, "atoll"), "--state-dir", self.directory, *arguments]
+        return self.run_cli(os.path.join(BIN, "atoll"), arguments, check, options)
+
+    def run_cli(self, program, arguments, check, options):
+        command = [program, "--state-dir", self.directory, *arguments]
         done = subprocess.run(command, capture_output=True, timeout=120, **options)
         if check and done.returncode != 0:
             raise AssertionError(f"{command} ended with {done.returncode}: {done.stderr.decode()}")
