@@ -34,6 +34,7 @@ inline constexpr size_t kMaxChannels = 128;  // open at a time in one sandbox
 inline constexpr size_t kMaxChannelDataBytes = 32 * 1024;
 inline constexpr uint64_t kChannelWindowBytes = 256 * 1024;
 
+inline constexpr uint16_t kControlledSince = 2;  // the protocol version
 // The descriptor of a controlled program's end of its control socket.
 inline constexpr int kControlFd = 5;
 

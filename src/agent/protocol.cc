@@ -239,9 +239,9 @@ Result<InputTaken> decode_input_taken(std::string_view payload) {
   return InputTaken{offset, closed == 1};
 }
 
-std::string encode_input_end(uint32_t exec, uint64_t offset) {
+std::string encode_input_end(uint32_t exec, uint64_t end_offset) {
   FrameWriter frame(FrameType::kInputEnd, exec);
-  frame.payload().u64(offset);
+  frame.payload().u64(end_offset);
   return frame.take();
 }
 

@@ -23,7 +23,8 @@
 // end, break the protocol.
 //
 // An agent speaks one version; atolld those from kOldestProtocolVersion on (else kUnsupported), and
-// answers in the one that the hello names. Since 2 the hello ends with the agent's release.
+// answers in the one that the hello names. Since 2 the hello ends with the agent's release, programs
+// may be controlled, and an exit says whether there are outputs.
 // Both sides treat the other's bytes as hostile: each decoder checks every field, also left-overs.
 #pragma once
 
@@ -143,11 +144,9 @@ enum class LimitBit : uint16_t {
 };
 inline constexpr uint16_t kAllLimitBits = 0x3f;
 constexpr uint16_t bit(LimitBit limit) { return static_cast<uint16_t>(limit); }
-// The limit that a cause says was reached; 0: none.
-uint16_t limit_bit_of(Cause cause);
+uint16_t limit_bit_of(Cause cause);  // 0: none
 
-// Whose peak peak_memory_bytes is: v1 groups know only that of the whole sandbox.
-enum class PeakScope : uint8_t { kExec = 0, kSandbox = 1 };
+enum class PeakScope : uint8_t { kExec = 0, kSandbox = 1 };  // v1 groups know the latter only
 
 struct Exit {
   Ending ending;
@@ -182,8 +181,7 @@ std::string encode(uint32_t exec, const StartFailed& failed);
 std::string encode_started(uint32_t exec, uint32_t pid);
 std::string encode_signal(uint32_t exec, uint8_t signal_number);
 std::string encode_exit_acknowledge(uint32_t exec);
-// `offset`: where the input ends.
-std::string encode_input_end(uint32_t exec, uint64_t offset);
+std::string encode_input_end(uint32_t exec, uint64_t end_offset);
 
 Result<Hello> decode_hello(std::string_view payload);
 Result<Welcome> decode_welcome(std::string_view payload);

@@ -121,6 +121,7 @@ std::vector<std::string> arguments_to_resume(const UpPlan& plan, int programs) {
   arguments.insert(arguments.end(), {"up", "--listen", plan.up.listen.string()});
   if (plan.up.reach == UpCommand::Reach::kAnywhere) arguments.push_back("--allow-remote");
   if (plan.up.stop == UpCommand::Stop::kKeeps) arguments.push_back("--keep");
+  if (!plan.up.warm_pool) arguments.push_back("--no-warm-pool");
   if (plan.up.mode == UpCommand::Mode::kDetached) arguments.push_back("--detach");
   arguments.insert(arguments.end(), {"--resume", std::to_string(programs)});
   return arguments;
