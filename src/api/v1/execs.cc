@@ -104,16 +104,16 @@ Error no_such_exec() {
 // Waits until it has started or ended; false when the client has gone.
 http::Task<bool> wait_started(Call& call, Exec& exec) {
   auto watch = call.exchange.watch_peer();
-  while (!exec.started() && !exec.ended()) {
+  while (!exec.started() && !exec.ended() && !watch.gone()) {
     bool changed = co_await exec.wait_changed();
     if (!changed) co_return false;
   }
-  co_return true;
+  co_return !watch.gone();
 }
 
 http::Task<void> wait_ended(Call& call, Exec& exec, SteadyTime deadline) {
   auto watch = call.exchange.watch_peer();
-  static_cast<void>(co_await exec.wait_ended(deadline));
+  if (!watch.gone()) static_cast<void>(co_await exec.wait_ended(deadline));
 }
 
 // The exec that an earlier life of atolld started for this call and did not answer with, or a new

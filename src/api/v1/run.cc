@@ -201,12 +201,13 @@ http::Task<Result<void>> write_files(std::shared_ptr<Sandbox> sandbox, Run& run)
   co_return Result<void>();
 }
 
-// False when the client went away first.
+// False when the client went away, also at the same moment: what is left to do is then not for it.
 http::Task<bool> wait_ended(Call& call, Exec& exec) {
   auto watch = call.exchange.watch_peer();
   if (watch.gone()) co_return false;
   SteadyTime never = SteadyTime::max();
-  co_return co_await exec.wait_ended(never);
+  bool ended = co_await exec.wait_ended(never);
+  co_return ended && !watch.gone();
 }
 
 std::string percent_encoded(std::string_view name) {
