@@ -81,7 +81,6 @@ constexpr Advice kAdvice[] = {
     {"file_timeout", 503, "the sandbox is too busy to answer; try again"},
     {"file_operation_failed", 503, "try again; the sandbox may be out of memory or processes"},
     {"bad_answer", 502, "the inside of the sandbox broke its protocol; create a new sandbox"},
-    {"port_not_listening", 502, "start a server on that port; GET …/ports lists them"},
     {"too_many_operations", 429, "wait for file operations and connections to end"},
     {"range_not_satisfiable", 416, "ask for bytes within the length in Content-Range"},
     {"artifact_not_found", 404, "list them with GET …/artifacts; they are kept for 24 hours"},
