@@ -163,14 +163,12 @@ http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
 
 http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  const std::string& query = call.exchange.request().query;
-  auto limit = page_limit(query);
-  auto cursor = http::query_parameter(query, "cursor");
+  const http::Request& request = call.exchange.request();
+  auto limit = page_limit(request.query);
+  if (!limit) co_return invalid_parameter("limit", "must be a whole number from 1 to 1000");
+  ATOLL_CO_TRY(auto cursor, text_parameter("cursor", request));
   std::optional<ExecId> after = cursor ? ExecId::parse(*cursor) : std::nullopt;
-  if (!limit || (cursor && !after))
-    co_return Error(Code::kInvalid, "limit or cursor is not valid")
-        .with_reason("invalid_field")
-        .with_field(limit ? "cursor" : "limit");
+  if (cursor && !after) co_return invalid_parameter("cursor", "is not one that this API gave out");
   ATOLL_CO_TRY(auto rows, co_await sandbox->execs().list(after, *limit));
   json::array items;
   for (const store::ExecRow& row : rows) items.push_back(exec_summary_json(row));

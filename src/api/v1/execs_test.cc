@@ -182,6 +182,34 @@ TEST(Execs, OutputIsFollowedAsBytesToTheEnd) {
   EXPECT_EQ(part.headers.find("Atoll-Ended"), "true");
 }
 
+TEST(Execs, MalformedParametersAreRefusedByName) {
+  TestServer server;
+  std::string path = execs_path(server);
+  server.send(Method::kPost, path, R"({"cmd":["echo","x"],"wait":true})");
+  struct {
+    std::string target, field;
+  } const kBad[] = {
+      {"/e1/output?stream=%ff", "stream"},
+      {"/e1/output?stream=stdout&stream=stdout", "stream"},
+      {"/e1/output?stream=", "stream"},
+      {"?cursor=%zz", "cursor"},
+      {"?cursor=e1&cursor=e1", "cursor"},
+      {"?cursor=", "cursor"},
+      {"?limit=0", "limit"},
+  };
+  for (const auto& [target, field] : kBad) {
+    auto refused = server.send(Method::kGet, path + target);
+    EXPECT_EQ(refused.status, 400) << target;
+    json::object body = body_of(refused);
+    EXPECT_EQ(body["error"].as_object()["field"].as_string(), field) << target;
+  }
+  for (const char* from : {"%ff", "0-0&from=0-0", ""}) {
+    RawPeer peer =
+        ask(server, "GET " + path + "/e1/output?from=" + from, "Accept: text/event-stream\r\n");
+    EXPECT_NE(peer.read_until("}}\n").find(R"("field":"from")"), std::string::npos) << from;
+  }
+}
+
 TEST(Execs, EventsResumeWhereTheyStopped) {
   TestServer server;
   std::string path = execs_path(server);
