@@ -87,10 +87,10 @@ void parse_limits(ObjectReader& outer, const sandbox::Limits& limits, ExecReques
   if (!finished) outer.adopt(std::move(finished).error());
 }
 
-sandbox::Variables sandbox_variables(const Sandbox& sandbox) {
+sandbox::Variables sandbox_variables(const std::string& environment) {
   sandbox::Variables variables;
   json::error_code error;
-  json::value value = json::parse(sandbox.row().environment, error);
+  json::value value = json::parse(environment, error);
   if (error || !value.is_object()) return variables;
   for (const auto& entry : value.get_object())
     variables.emplace_back(entry.key(), entry.value().as_string());
@@ -182,6 +182,11 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
 }  // namespace
 
 Result<ExecCall> parse_exec(std::string_view body, const Sandbox& sandbox) {
+  return parse_exec(body, sandbox.limits(), sandbox.row().environment);
+}
+
+Result<ExecCall> parse_exec(std::string_view body, const sandbox::Limits& limits,
+                            const std::string& environment) {
   ATOLL_TRY(json::object object, parse_object(body));
   ObjectReader reader(object);
   ExecCall exec;
@@ -191,14 +196,14 @@ Result<ExecCall> parse_exec(std::string_view body, const Sandbox& sandbox) {
   for (const auto& [name, value] : variables)
     if (!sandbox::is_variable_name(name))
       reader.refuse("env", "has a name that no variable can have");
-  exec.request.environment = sandbox::compose_environment(sandbox.limits().wall.cpu_millis,
-                                                          {sandbox_variables(sandbox), variables});
+  exec.request.environment = sandbox::compose_environment(
+      limits.wall.cpu_millis, {sandbox_variables(environment), variables});
   auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
   if (directory && !directory->starts_with('/')) reader.refuse("cwd", "must be an absolute path");
   exec.request.directory = directory.value_or("");
   exec.request.timeout_ms = reader.optional_small("timeout_ms", 1, sandbox::kMaxTimeoutMs)
                                 .value_or(sandbox::kDefaultTimeoutMs);
-  parse_limits(reader, sandbox.limits(), exec.request);
+  parse_limits(reader, limits, exec.request);
   exec.request.on_output_limit = parse_on_output_limit(reader);
   parse_input(reader, exec.request);
   exec.wait = reader.optional_boolean("wait").value_or(false);

@@ -159,6 +159,9 @@ Result<Run> parse_run(std::string_view body, Sandboxes& sandboxes) {
                                     : uint64_t{sandbox::kDefaultTimeoutMs};
   if (!run.create.ttl_ms)
     run.create.ttl_ms = std::min<uint64_t>(timeout_ms + kTtlGraceMs, sandbox::kMaxTtlMs);
+  // Before a sandbox is made for it. Its limits, the only thing that is not known yet, are no field
+  // of the exec.
+  ATOLL_TRY_VOID(parse_exec(json::serialize(run.exec), sandbox::Limits{}, "{}"));
   if (const json::value* user = run.exec.if_contains("user"))
     if (user->is_string()) run.user = user->get_string();
   return run;
