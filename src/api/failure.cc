@@ -91,6 +91,8 @@ constexpr Advice kAdvice[] = {
     {"idempotency_key_reused", 422, "send a new key with a new request"},
     {"too_many_idempotency_keys", 429,
      "keys are forgotten after 24 hours; send fewer requests with one"},
+    {"too_many_streams", 429, "close streams, attachments or waiting calls that nobody reads"},
+    {"rate_limited", 429, "send fewer requests a second, and only keys that are in force"},
     {"too_many_execs", 429, "wait for running execs to end"},
     {"no_capacity", 503, "delete sandboxes, ask for smaller limits, or try again later"},
     {"host_full", 503, "delete sandboxes or try again later"},

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/traffic.h"
 #include "base/result.h"
 
 namespace atl::daemon {
@@ -22,6 +23,7 @@ struct Options {
   uint64_t memory_budget_bytes = 0;
   uint64_t disk_budget_bytes = 0;
   uint64_t log_budget_bytes = 8ull << 30;  // what all execs printed, together
+  api::TrafficLimits traffic;
 };
 
 // Refuses what it does not know, and an address beyond loopback unless --allow-remote is given.

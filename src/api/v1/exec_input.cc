@@ -185,7 +185,8 @@ void add_exec_input_routes(Router& router, Sandboxes& sandboxes) {
   router.add({.method = http::Method::kPost,
               .pattern = base + "/stdin",
               .action = bind(write_stdin),
-              .body = Route::Body::kStream});
+              .body = Route::Body::kStream,
+              .time = Route::Time::kLong});
   router.add({http::Method::kPost, base + "/resize", bind(resize)});
   router.add({http::Method::kPost, base + "/signal", bind(signal)});
 }

@@ -187,7 +187,10 @@ http::Task<Reply> follow_exec(Call& call, std::shared_ptr<Exec> exec, OutputPosi
 
 void add_exec_output_route(Router& router, Sandboxes& sandboxes) {
   auto action = [&sandboxes](Call& call) { return output(call, sandboxes); };
-  router.add({http::Method::kGet, "/v1/sandboxes/{id}/execs/{exec}/output", action});
+  router.add({.method = http::Method::kGet,
+              .pattern = "/v1/sandboxes/{id}/execs/{exec}/output",
+              .action = action,
+              .time = Route::Time::kLong});
 }
 
 }  // namespace atl::api::v1

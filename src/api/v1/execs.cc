@@ -230,9 +230,13 @@ void add_exec_routes(Router& router, Sandboxes& sandboxes) {
   router.add({.method = Method::kPost,
               .pattern = base,
               .action = bind(start),
-              .effect = Route::Effect::kCreates});
+              .effect = Route::Effect::kCreates,
+              .time = Route::Time::kLong});
   router.add({Method::kGet, base, bind(list)});
-  router.add({Method::kGet, base + "/{exec}", bind(show)});
+  router.add({.method = Method::kGet,
+              .pattern = base + "/{exec}",
+              .action = bind(show),
+              .time = Route::Time::kLong});
   add_exec_output_route(router, sandboxes);
   add_exec_input_routes(router, sandboxes);
   add_exec_attach_route(router, sandboxes);

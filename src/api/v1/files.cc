@@ -208,7 +208,8 @@ void add_file_routes(Router& router, Sandboxes& sandboxes) {
   const std::string base = "/v1/sandboxes/{id}/files/{path...}";
   Route upload{Method::kPut, base, bind(upload_file)};
   upload.body = Route::Body::kStream;
-  router.add({Method::kGet, base, bind(get)});
+  router.add(
+      {.method = Method::kGet, .pattern = base, .action = bind(get), .time = Route::Time::kLong});
   router.add(std::move(upload));
   router.add({Method::kDelete, base, bind(remove)});
   router.add({Method::kPost, base, bind(post)});

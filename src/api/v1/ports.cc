@@ -168,6 +168,7 @@ void add_port_routes(Router& router, Sandboxes& sandboxes, const PortTokens& tok
     Route route{method, base + "/{port}/{path...}",
                 [&sandboxes](Call& call) { return pass_on(call, sandboxes); }};
     route.body = Route::Body::kStream;
+    route.time = Route::Time::kLong;
     route.admit = admit;
     router.add(std::move(route));
   }

@@ -292,7 +292,8 @@ void add_run_route(Router& router, Sandboxes& sandboxes) {
   router.add({.method = http::Method::kPost,
               .pattern = "/v1/run",
               .action = action,
-              .effect = Route::Effect::kCreates});
+              .effect = Route::Effect::kCreates,
+              .time = Route::Time::kLong});
 }
 
 }  // namespace atl::api::v1
