@@ -17,7 +17,8 @@ constexpr uint8_t kNotExecutableCode = 126;
 constexpr uint64_t kMuchWrittenBytes = 1024 * 1024;
 
 uint64_t micros_between(SteadyTime from, SteadyTime to) {
-  auto micros = std::chrono::duration_cast<std::chrono::microseconds>(to - from).count();
+  // Rounded up: nothing takes no time.
+  auto micros = std::chrono::ceil<std::chrono::microseconds>(to - from).count();
   return static_cast<uint64_t>(std::max<int64_t>(0, micros));
 }
 
@@ -41,6 +42,7 @@ void Exec::launched(Result<Launched> outcome) {
   if (!outcome) return fail({outcome.error().system_errno(), outcome.error().message()});
   Launched& launched = *outcome;
   program_.launched(launched.pid, std::move(launched.pidfd));
+  executed_at_ = now();
   report_ = std::move(launched.report);
   control_ = std::move(launched.control);
   bool terminal = has_terminal_;
@@ -100,7 +102,8 @@ void Exec::read_report() {
 void Exec::report_arrived(std::optional<StartReport> report) {
   if (report && !is_programs_fault(report->step))
     return fail({report->system_errno, std::string(step_name(report->step))});
-  executed_at_ = now();
+  // Of a program that has ended by now nobody saw when it was executed, only when it was made.
+  if (program_.pid()) executed_at_ = now();
   phase_ = Phase::kRunning;
   if (report) explain_failure(*report);
 }

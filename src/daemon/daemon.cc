@@ -149,7 +149,8 @@ Result<void> run_daemon(const Options& options) {
   sandbox::Sandboxes sandboxes(services, admission, templates);
 
   sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
-  api::Router router(keys, idempotency, options.host_names);
+  api::Traffic traffic(clock, options.traffic);
+  api::Router router(keys, idempotency, traffic, options.host_names);
   api::add_health_routes(router);
   api::add_openapi_route(router);
   api::v1::add_sandbox_routes(router, sandboxes);

@@ -79,6 +79,8 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
       {"--memory-budget", into_number("--memory-budget", options.memory_budget_bytes)},
       {"--disk-budget", into_number("--disk-budget", options.disk_budget_bytes)},
       {"--log-budget", into_number("--log-budget", options.log_budget_bytes)},
+      {"--request-rate", into_number("--request-rate", options.traffic.requests_per_second)},
+      {"--max-streams", into_number("--max-streams", options.traffic.long_requests)},
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--check") {

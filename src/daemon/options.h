@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/traffic.h"
 #include "base/result.h"
 
 namespace atl::daemon {
@@ -24,6 +25,7 @@ struct Options {
   uint64_t disk_budget_bytes = 0;
   bool warm_pool = true;                   // keep isolates ready
   uint64_t log_budget_bytes = 8ull << 30;  // what all execs printed, together
+  api::TrafficLimits traffic;
 };
 
 // Refuses what it does not know, and an address beyond loopback unless --allow-remote is given.

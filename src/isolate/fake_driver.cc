@@ -90,7 +90,7 @@ std::string limits_text(const agent::Start& start) {
          std::to_string(start.open_files) + (kills ? " kill\n" : " cut\n");
 }
 
-// cat | stubborn
+// cat | stubborn | late
 FakeExec read_input(const agent::Start& start) {
   using Reading = FakeExec::Reading;
   FakeExec exec;
@@ -119,7 +119,7 @@ FakeExec run_program(const agent::Start& start) {
   } else if (program == "hang") {
     if (start.arguments.size() > 1) exec.stdout_bytes = joined(start.arguments);
     return exec;
-  } else if (program == "cat" || program == "stubborn") {
+  } else if (program == "cat" || program == "stubborn" || program == "late") {
     return read_input(start);
   } else if (program == "end") {
     return end_as_told(start.arguments);
@@ -171,6 +171,10 @@ struct FakeDriver::Agent {
     std::string frames;
     if (frame.type == agent::FrameType::kSignal) {
       auto number = agent::decode_signal(frame.payload);
+      if (*number == SIGCONT) {
+        exec.reading = FakeExec::Reading::kCopies;
+        return frames;
+      }
       exec.exit = make_exit(exec, agent::Ending::kSignaled, *number, agent::Cause::kClient);
     } else if (frame.type == agent::FrameType::kResize) {
       auto size = agent::decode_resize(frame.payload);

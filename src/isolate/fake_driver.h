@@ -5,8 +5,8 @@
 // dies), `end CAUSE exit|signal N [LIMIT…]` (prints `partial` on both streams, then ends in that
 // way having touched those limits; `sandbox_peak` among them gives its peak of memory that scope),
 // `limits` (prints those of its start frame), `cat` (copies its input, and the size that its
-// terminal gets, to stdout until its input ends), `stubborn` (never reads); anything else ends with
-// 127.
+// terminal gets, to stdout until its input ends), `stubborn` (never reads), `late` (reads nothing
+// until SIGCONT, then as cat); anything else ends with 127.
 #pragma once
 
 #include <deque>

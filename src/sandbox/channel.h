@@ -39,6 +39,8 @@ class Channel {
   // has closed the channel without an error: nobody takes the bytes any more.
   Task<Result<void>> write(std::string_view bytes, SteadyTime deadline);
   void end_writing();
+  // What is pending and all that follows fails with kCancelled.
+  void abandon();
 
  private:
   Task<Result<void>> wait_sendable(SteadyTime deadline);

@@ -73,7 +73,8 @@ http::Task<Result<std::shared_ptr<Exec>>> run_exec(Call& call, std::shared_ptr<S
   if (watch.gone()) co_return std::shared_ptr<Exec>();
   SteadyTime never = SteadyTime::max();
   bool ended = co_await exec->wait_ended(never);
-  if (!ended) co_return std::shared_ptr<Exec>();
+  // Also when both happened: what is left to do is then not for the client.
+  if (!ended || watch.gone()) co_return std::shared_ptr<Exec>();
   co_return exec;
 }
 
@@ -220,7 +221,8 @@ void add_run_route(Router& router, Sandboxes& sandboxes) {
   router.add({.method = http::Method::kPost,
               .pattern = "/v1/run",
               .action = action,
-              .effect = Route::Effect::kCreates});
+              .effect = Route::Effect::kCreates,
+              .time = Route::Time::kLong});
 }
 
 }  // namespace atl::api::v1

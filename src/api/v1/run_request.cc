@@ -10,6 +10,7 @@
 #include "api/base64.h"
 #include "api/json_reader.h"
 #include "api/router.h"
+#include "api/v1/execs.h"
 #include "api/v1/file_request.h"
 #include "api/v1/sandbox_request.h"
 #include "store/language_run.h"
@@ -278,6 +279,10 @@ Result<RunRequest> parse_run(std::string_view body, store::Templates& templates)
   uint64_t timeout_ms = timeout_of(run.exec) + (run.compile ? timeout_of(*run.compile) : 0);
   if (!run.create.ttl_ms)
     run.create.ttl_ms = std::min<uint64_t>(timeout_ms + kTtlGraceMs, sandbox::kMaxTtlMs);
+  // Before a sandbox is made for it. Its limits, the only thing that is not known yet, are no field
+  // of the exec.
+  if (has_command || found)
+    ATOLL_TRY_VOID(parse_exec(json::serialize(run.exec), sandbox::Limits{}, "{}"));
   return run;
 }
 
