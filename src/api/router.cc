@@ -72,6 +72,10 @@ bool is_json(const http::Request& request) {
   return value == "application/json";
 }
 
+std::string name_of(const Route& route) {
+  return std::string(method_name(route.method)) + " " + route.pattern;
+}
+
 Error refusal(Code code, std::string message, std::string_view reason) {
   return Error(code, std::move(message)).with_reason(reason);
 }
@@ -96,8 +100,7 @@ void Router::add(Route route) { routes_.push_back(std::move(route)); }
 
 std::string Router::listing() const {
   std::string lines;
-  for (const Route& route : routes_)
-    lines += std::string(method_name(route.method)) + " " + route.pattern + "\n";
+  for (const Route& route : routes_) lines += name_of(route) + "\n";
   return lines;
 }
 
@@ -183,20 +186,26 @@ http::Task<Result<std::string>> Router::read_body(http::Exchange& exchange, cons
 }
 
 http::Task<void> Router::serve(http::Exchange& exchange) {
+  Match found = match(exchange.request());
+  co_await serve(exchange, found);
+  std::string name = found.route ? name_of(*found.route) : "";
+  ++answered_[{std::move(name), exchange.status()}];
+}
+
+http::Task<void> Router::serve(http::Exchange& exchange, const Match& found) {
   std::string request_id = random_text(kRequestIdLength);
   bool answered = false;
-  auto response = co_await answer(exchange, request_id, answered);
+  auto response = co_await answer(exchange, found, request_id, answered);
   if (answered) co_return;
   if (!response) response = failure_response(response.error(), request_id);
   Result<void> sent = co_await exchange.reply(std::move(*response));
   if (!sent) log_debug("answer not delivered", {{"request", request_id}, sent.error()});
 }
 
-http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std::string& request_id,
-                                                  bool& answered) {
+http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, const Match& found,
+                                                  std::string& request_id, bool& answered) {
   const http::Request& request = exchange.request();
   ATOLL_CO_TRY_VOID(check_origin(request));
-  Match found = match(request);
   ATOLL_CO_TRY(store::TenantId tenant, co_await admit(request, found));
   if (!found.route && found.allowed.empty())
     co_return refusal(Code::kNotFound, "there is no such route", "not_found");
@@ -214,7 +223,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
     co_return http::Response();
   }
   if (!body) co_return std::move(body).error();
-  Call call{exchange, tenant, std::move(found.parameters), std::move(*body), request_id};
+  Call call{exchange, tenant, found.parameters, std::move(*body), request_id};
   bool once = found.route->effect == Route::Effect::kCreates && has_idempotency_key(request);
   const RouteAction& action = found.route->action;
   http::Task<Reply> task = once ? run_once(idempotency_, call, action) : action(call);

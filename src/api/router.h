@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -63,6 +64,11 @@ class Router {
   std::string listing() const;
   http::Task<void> serve(http::Exchange& exchange);
 
+  // How many requests were answered, by route ("GET /v1/sandboxes/{id}"; empty: no route) and
+  // status (0: the peer had gone). A stream counts when it ends.
+  using Answered = std::map<std::pair<std::string, int>, uint64_t>;
+  const Answered& answered() const { return answered_; }
+
   // How the HTTP server answers what never reached serve().
   static http::Response refuse(int status, std::string_view reason);
 
@@ -73,8 +79,9 @@ class Router {
     std::string allowed;  // methods that the path knows
   };
 
-  http::Task<Result<http::Response>> answer(http::Exchange& exchange, std::string& request_id,
-                                            bool& answered);
+  http::Task<void> serve(http::Exchange& exchange, const Match& found);
+  http::Task<Result<http::Response>> answer(http::Exchange& exchange, const Match& found,
+                                            std::string& request_id, bool& answered);
   static http::Task<Result<std::string>> read_body(http::Exchange& exchange, const Route& route);
   Result<void> check_origin(const http::Request& request) const;
   bool is_known_host(std::string_view host) const;
@@ -87,6 +94,7 @@ class Router {
   std::set<std::string, std::less<>> host_names_;
   std::vector<Route> routes_;
   bool ready_ = false;
+  Answered answered_;
 };
 
 }  // namespace atl::api

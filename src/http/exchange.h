@@ -32,7 +32,9 @@ class Exchange {
   Exchange(Connection& connection, Request request);
 
   const Request& request() const { return request_; }
-  bool answered() const { return answered_; }
+  bool answered() const { return status_ != 0; }
+  // Of the answer; 0 if none was given.
+  int status() const { return status_; }
 
   // The whole body; kExhausted when it is over `limit` (also when it only claims to be).
   Task<Result<std::string>> read_body(size_t limit);
@@ -75,7 +77,7 @@ class Exchange {
  private:
   Connection& connection_;
   Request request_;
-  bool answered_ = false;
+  int status_ = 0;
 };
 
 // Server-sent events on top of a started stream. Data with line breaks becomes several data lines,

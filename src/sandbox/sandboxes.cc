@@ -100,6 +100,16 @@ Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
 
 Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox request) {
   auto begin = std::chrono::steady_clock::now();
+  auto created = co_await make(tenant, std::move(request));
+  if (!created)
+    ++services_.tally.failed_creates;
+  else if (created->origin == Created::Origin::kMade)
+    services_.tally.create_time.add(since(begin));
+  co_return created;
+}
+
+Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox request) {
+  auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> held, co_await find_conflict(tenant, request));
   if (held) co_return Created{held, {}, Created::Origin::kFound};
   ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request));
