@@ -350,7 +350,8 @@ Task<void> Sandboxes::keep_artifacts_once(std::shared_ptr<Sandbox> sandbox) {
   };
   keeping_.insert(sandbox->id());
   Mark mark{*this, sandbox->id()};
-  co_await keep_artifacts(sandbox, services_);
+  OutputPatterns patterns = output_patterns(templates_, sandbox->row());
+  co_await keep_artifacts(sandbox, std::move(patterns), services_);
 }
 
 Task<Result<void>> Sandboxes::free_isolate(std::shared_ptr<Sandbox> sandbox) {
@@ -414,8 +415,7 @@ Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(store::TenantId ten
     return catalog.sandboxes().list(tenant, wanted);
   };
   auto rows = co_await services_.ledger.run(read);
-  if (rows)
-    std::erase_if(*rows, [this](const auto& row) { return retired_.contains(row.id); });
+  if (rows) std::erase_if(*rows, [this](const auto& row) { return retired_.contains(row.id); });
   co_return rows;
 }
 
