@@ -4,6 +4,7 @@
 
 #include "api/failure.h"
 #include "api/idempotent_call.h"
+#include "api/port_host.h"
 #include "base/ids.h"
 #include "base/log.h"
 
@@ -60,6 +61,14 @@ std::string_view without_port(std::string_view host) {
   return number ? host.substr(0, colon) : host;
 }
 
+// In lower case, without the port.
+std::string name_of_host(std::string_view host) {
+  std::string name(without_port(host));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  return name;
+}
+
 bool is_loopback_name(std::string_view name) {
   return name == "localhost" || name == "127.0.0.1" || name == "[::1]";
 }
@@ -114,22 +123,32 @@ http::Response Router::refuse(int status, std::string_view reason) {
 }
 
 bool Router::is_known_host(std::string_view host) const {
-  std::string name(without_port(host));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  std::string name = name_of_host(host);
   return is_loopback_name(name) || host_names_.contains(name);
+}
+
+std::optional<PortHost> Router::find_port_host(const http::Request& request) const {
+  auto host = request.headers.find("Host");
+  auto found = host ? parse_port_host(name_of_host(*host)) : std::nullopt;
+  // An address has no names beneath it.
+  bool ours = found && (found->domain == "localhost" || host_names_.contains(found->domain));
+  return ours ? found : std::nullopt;
 }
 
 // A page of another site may be able to reach loopback (also by rebinding its own name), but it
 // cannot choose the Host and Origin that its browser sends.
 Result<void> Router::check_origin(const http::Request& request) const {
   auto host = request.headers.find("Host");
-  if (!host || !is_known_host(*host))
+  bool is_port = find_port_host(request).has_value();
+  if (!host || !(is_port || is_known_host(*host)))
     return refusal(Code::kInvalid, "this server does not answer to that host name", "wrong_host");
   auto origin = request.headers.find("Origin");
   if (!origin) return {};
   size_t scheme = origin->find("://");
-  if (scheme == origin->npos || !is_known_host(origin->substr(scheme + 3)))
+  std::string_view from = scheme == origin->npos ? "" : origin->substr(scheme + 3);
+  // A page of a port is of that port's site and of no other.
+  bool same_port = is_port && name_of_host(from) == name_of_host(*host);
+  if (!is_known_host(from) && !same_port)
     return refusal(Code::kDenied, "requests from pages of other sites are refused", "cross_site");
   return {};
 }
@@ -161,9 +180,12 @@ http::Task<Result<store::TenantId>> Router::admit(const http::Request& request,
 
 Router::Match Router::match(const http::Request& request) const {
   Match match;
+  // Nothing but the port is reached under its host.
+  std::optional<PortHost> port = find_port_host(request);
+  std::string path = port ? port_path(*port, request) : request.path;
   http::Method method = request.method == http::Method::kHead ? http::Method::kGet : request.method;
   for (const Route& route : routes_) {
-    auto parameters = fit(route.pattern, request.path);
+    auto parameters = fit(route.pattern, path);
     if (!parameters) continue;
     if (route.method == method) {
       match.route = &route;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "api/port_host.h"
 #include "base/result.h"
 #include "http/exchange.h"
 #include "http/server.h"
@@ -85,6 +86,8 @@ class Router {
   static http::Task<Result<std::string>> read_body(http::Exchange& exchange, const Route& route);
   Result<void> check_origin(const http::Request& request) const;
   bool is_known_host(std::string_view host) const;
+  // Of a request to "<port>-<id>.<domain>".
+  std::optional<PortHost> find_port_host(const http::Request& request) const;
   http::Task<Result<sandbox::Identity>> authenticate(const http::Request& request);
   http::Task<Result<store::TenantId>> admit(const http::Request& request, const Match& found);
   Match match(const http::Request& request) const;
