@@ -6,13 +6,13 @@
 #include <optional>
 
 #include "agent/file_entry.h"
-#include "agent/file_glob.h"
 #include "agent/file_lines.h"
 #include "agent/file_list.h"
 #include "agent/file_path.h"
 #include "agent/file_read.h"
 #include "agent/file_walk.h"
 #include "base/clock.h"
+#include "base/glob.h"
 
 namespace atl::agent {
 namespace {

@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "agent/file_entry.h"
 #include "agent/file_list.h"
 #include "agent/file_path.h"
 #include "agent/file_read.h"
 #include "agent/file_walk.h"
+#include "base/glob.h"
 
 namespace atl::agent {
 namespace {
@@ -66,6 +69,12 @@ Result<void> Packing::add_file(int directory, const std::string& name, const std
   return {};
 }
 
+// How deep what fits the glob can lie; 0: anywhere.
+uint32_t depth_of(const std::string& glob) {
+  if (glob.find("**") != glob.npos) return 0;
+  return 1 + static_cast<uint32_t>(std::count(glob.begin(), glob.end(), '/'));
+}
+
 }  // namespace
 
 Result<void> pack_tree(const FileRequest& request, FileWire& wire) {
@@ -76,12 +85,18 @@ Result<void> pack_tree(const FileRequest& request, FileWire& wire) {
     return packing.add(place.directory.get(), place.name, place.name);
   }
   if (!root) return std::move(root).error();
+  std::optional<Glob> wanted;
   WalkOptions options;
+  if (!request.target.empty()) {
+    ATOLL_TRY(wanted, Glob::parse(request.target));
+    options.depth = depth_of(request.target);
+  }
   options.unreadable = WalkOptions::Unreadable::kFail;
   FileWalk walk(std::move(*root), std::move(options));
   while (true) {
     ATOLL_TRY(auto walked, walk.next());
     if (!walked) return {};
+    if (wanted && !wanted->matches(walked->path)) continue;
     ATOLL_TRY_VOID(packing.add(walked->directory, walked->name, walked->path));
   }
 }

@@ -72,10 +72,10 @@ struct FileAttribute {
 struct FileRequest {
   FileOperation operation = FileOperation::kStat;
   std::string user = "user";
-  std::string path;     // absolute
-  std::string target;   // kMove: absolute; kFind: a glob, of the name, or with a / of the path
-  std::string text;     // kFind: one line or a part of it
-  std::string cursor;   // kList: the path of the last entry of the page before
+  std::string path;    // absolute
+  std::string target;  // kMove: absolute; kFind: a glob of names or with a / paths; kPack: of paths
+  std::string text;    // kFind: one line or a part of it
+  std::string cursor;  // kList: the path of the last entry of the page before
   uint64_t offset = 0;  // kRead
   uint64_t length = 0;  // kRead
   uint32_t mode = 0;    // kWrite, kMakeDirectory: 0 is the usual one

@@ -350,7 +350,7 @@ TEST(RunApi, RunsOnceAndLeavesNothing) {
   std::string id(body["sandbox_id"].as_string());
   EXPECT_EQ(server.send(Method::kGet, "/v1/sandboxes/" + id).status, 404);
   EXPECT_EQ(server.send(Method::kGet, "/v1/sandboxes/" + id + "/artifacts/a.txt").body, "kept");
-  EXPECT_EQ(server.bed.sandboxes().size(), 0u);
+  EXPECT_EQ(server.bed.sandboxes().all().size(), 0u);
 }
 
 TEST(RunApi, WhatIsWrongIsRefusedAndLeavesNothing) {
@@ -376,9 +376,9 @@ TEST(RunApi, WhatIsWrongIsRefusedAndLeavesNothing) {
                           R"({"template":"python","cmd":["x"],
                               "files":[{"path":"/a.full","text":"x"}]})");
   EXPECT_EQ(full.status, 507) << full.body;
-  for (int i = 0; i < 200 && server.bed.sandboxes().size() > 0; ++i)
+  for (int i = 0; i < 200 && server.bed.sandboxes().all().size() > 0; ++i)
     server.send(Method::kGet, "/healthz");
-  EXPECT_EQ(server.bed.sandboxes().size(), 0u);
+  EXPECT_EQ(server.bed.sandboxes().all().size(), 0u);
 }
 
 }  // namespace

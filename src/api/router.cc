@@ -4,6 +4,7 @@
 
 #include "api/failure.h"
 #include "api/idempotent_call.h"
+#include "api/port_host.h"
 #include "base/ids.h"
 #include "base/log.h"
 
@@ -60,6 +61,14 @@ std::string_view without_port(std::string_view host) {
   return number ? host.substr(0, colon) : host;
 }
 
+// In lower case, without the port.
+std::string name_of_host(std::string_view host) {
+  std::string name(without_port(host));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  return name;
+}
+
 bool is_loopback_name(std::string_view name) {
   return name == "localhost" || name == "127.0.0.1" || name == "[::1]";
 }
@@ -70,6 +79,10 @@ bool is_json(const http::Request& request) {
   std::string_view value = type->substr(0, type->find(';'));
   while (value.ends_with(' ')) value.remove_suffix(1);
   return value == "application/json";
+}
+
+std::string name_of(const Route& route) {
+  return std::string(method_name(route.method)) + " " + route.pattern;
 }
 
 Error refusal(Code code, std::string message, std::string_view reason) {
@@ -102,8 +115,7 @@ void Router::add(Route route) { routes_.push_back(std::move(route)); }
 
 std::string Router::listing() const {
   std::string lines;
-  for (const Route& route : routes_)
-    lines += std::string(method_name(route.method)) + " " + route.pattern + "\n";
+  for (const Route& route : routes_) lines += name_of(route) + "\n";
   return lines;
 }
 
@@ -117,22 +129,32 @@ http::Response Router::refuse(int status, std::string_view reason) {
 }
 
 bool Router::is_known_host(std::string_view host) const {
-  std::string name(without_port(host));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  std::string name = name_of_host(host);
   return is_loopback_name(name) || host_names_.contains(name);
+}
+
+std::optional<PortHost> Router::find_port_host(const http::Request& request) const {
+  auto host = request.headers.find("Host");
+  auto found = host ? parse_port_host(name_of_host(*host)) : std::nullopt;
+  // An address has no names beneath it.
+  bool ours = found && (found->domain == "localhost" || host_names_.contains(found->domain));
+  return ours ? found : std::nullopt;
 }
 
 // A page of another site may be able to reach loopback (also by rebinding its own name), but it
 // cannot choose the Host and Origin that its browser sends.
 Result<void> Router::check_origin(const http::Request& request) const {
   auto host = request.headers.find("Host");
-  if (!host || !is_known_host(*host))
+  bool is_port = find_port_host(request).has_value();
+  if (!host || !(is_port || is_known_host(*host)))
     return refusal(Code::kInvalid, "this server does not answer to that host name", "wrong_host");
   auto origin = request.headers.find("Origin");
   if (!origin) return {};
   size_t scheme = origin->find("://");
-  if (scheme == origin->npos || !is_known_host(origin->substr(scheme + 3)))
+  std::string_view from = scheme == origin->npos ? "" : origin->substr(scheme + 3);
+  // A page of a port is of that port's site and of no other.
+  bool same_port = is_port && name_of_host(from) == name_of_host(*host);
+  if (!is_known_host(from) && !same_port)
     return refusal(Code::kDenied, "requests from pages of other sites are refused", "cross_site");
   return {};
 }
@@ -174,9 +196,12 @@ http::Task<Result<store::TenantId>> Router::admit(const http::Exchange& exchange
 
 Router::Match Router::match(const http::Request& request) const {
   Match match;
+  // Nothing but the port is reached under its host.
+  std::optional<PortHost> port = find_port_host(request);
+  std::string path = port ? port_path(*port, request) : request.path;
   http::Method method = request.method == http::Method::kHead ? http::Method::kGet : request.method;
   for (const Route& route : routes_) {
-    auto parameters = fit(route.pattern, request.path);
+    auto parameters = fit(route.pattern, path);
     if (!parameters) continue;
     if (route.method == method) {
       match.route = &route;
@@ -199,20 +224,26 @@ http::Task<Result<std::string>> Router::read_body(http::Exchange& exchange, cons
 }
 
 http::Task<void> Router::serve(http::Exchange& exchange) {
+  Match found = match(exchange.request());
+  co_await serve(exchange, found);
+  std::string name = found.route ? name_of(*found.route) : "";
+  ++answered_[{std::move(name), exchange.status()}];
+}
+
+http::Task<void> Router::serve(http::Exchange& exchange, const Match& found) {
   std::string request_id = random_text(kRequestIdLength);
   bool answered = false;
-  auto response = co_await answer(exchange, request_id, answered);
+  auto response = co_await answer(exchange, found, request_id, answered);
   if (answered) co_return;
   if (!response) response = failure_response(response.error(), request_id);
   Result<void> sent = co_await exchange.reply(std::move(*response));
   if (!sent) log_debug("answer not delivered", {{"request", request_id}, sent.error()});
 }
 
-http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std::string& request_id,
-                                                  bool& answered) {
+http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, const Match& found,
+                                                  std::string& request_id, bool& answered) {
   const http::Request& request = exchange.request();
   ATOLL_CO_TRY_VOID(check_origin(request));
-  Match found = match(request);
   ATOLL_CO_TRY(store::TenantId tenant, co_await admit(exchange, found));
   if (!found.route && found.allowed.empty())
     co_return refusal(Code::kNotFound, "there is no such route", "not_found");
@@ -234,7 +265,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
   bool is_long = found.route->time == Route::Time::kLong || once;
   auto place = is_long ? traffic_.enter(tenant) : Result<Traffic::Place>(Traffic::Place());
   if (!place) co_return std::move(place).error();
-  Call call{exchange, tenant, std::move(found.parameters), std::move(*body), request_id};
+  Call call{exchange, tenant, found.parameters, std::move(*body), request_id};
   const RouteAction& action = found.route->action;
   http::Task<Reply> task = once ? run_once(idempotency_, call, action) : action(call);
   ATOLL_CO_TRY(std::optional<http::Response> response, co_await std::move(task));

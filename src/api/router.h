@@ -5,11 +5,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "api/port_host.h"
 #include "api/traffic.h"
 #include "base/result.h"
 #include "http/exchange.h"
@@ -67,6 +69,11 @@ class Router {
   std::string listing() const;
   http::Task<void> serve(http::Exchange& exchange);
 
+  // How many requests were answered, by route ("GET /v1/sandboxes/{id}"; empty: no route) and
+  // status (0: the peer had gone). A stream counts when it ends.
+  using Answered = std::map<std::pair<std::string, int>, uint64_t>;
+  const Answered& answered() const { return answered_; }
+
   // How the HTTP server answers what never reached serve().
   static http::Response refuse(int status, std::string_view reason);
 
@@ -77,11 +84,14 @@ class Router {
     std::string allowed;  // methods that the path knows
   };
 
-  http::Task<Result<http::Response>> answer(http::Exchange& exchange, std::string& request_id,
-                                            bool& answered);
+  http::Task<void> serve(http::Exchange& exchange, const Match& found);
+  http::Task<Result<http::Response>> answer(http::Exchange& exchange, const Match& found,
+                                            std::string& request_id, bool& answered);
   static http::Task<Result<std::string>> read_body(http::Exchange& exchange, const Route& route);
   Result<void> check_origin(const http::Request& request) const;
   bool is_known_host(std::string_view host) const;
+  // Of a request to "<port>-<id>.<domain>".
+  std::optional<PortHost> find_port_host(const http::Request& request) const;
   http::Task<Result<sandbox::Identity>> authenticate(const http::Exchange& exchange);
   http::Task<Result<store::TenantId>> admit(const http::Exchange& exchange, const Match& found);
   Match match(const http::Request& request) const;
@@ -92,6 +102,7 @@ class Router {
   std::set<std::string, std::less<>> host_names_;
   std::vector<Route> routes_;
   bool ready_ = false;
+  Answered answered_;
 };
 
 }  // namespace atl::api

@@ -10,16 +10,19 @@
 #include <thread>
 
 #include "api/health.h"
+#include "api/metrics.h"
 #include "api/openapi.h"
 #include "api/v1/archive.h"
 #include "api/v1/artifacts.h"
 #include "api/v1/execs.h"
 #include "api/v1/files.h"
 #include "api/v1/keys.h"
+#include "api/v1/limits.h"
 #include "api/v1/ports.h"
 #include "api/v1/receipt.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
+#include "api/v1/usage.h"
 #include "http/client.h"
 #include "http/server.h"
 #include "sandbox/test_bed.h"
@@ -42,6 +45,10 @@ class TestServer {
     v1::add_run_route(router, bed.sandboxes());
     v1::add_receipt_route(router, bed.sandboxes());
     v1::add_key_routes(router, bed.keys());
+    v1::add_usage_routes(router, bed.sandboxes());
+    v1::add_limits_route(router, bed.sandboxes(), bed.admission());
+    auto open_connections = [this] { return server_->open_connections(); };
+    add_metrics_route(router, {bed.sandboxes(), bed.admission(), open_connections});
     router.set_ready();
     auto serve = [this](http::Exchange& exchange) { return router.serve(exchange); };
     auto listening = http::Server::listen(bed.context(), "127.0.0.1", 0,

@@ -96,7 +96,7 @@ struct RemoveCommand {
   std::vector<std::string> ids;
 };
 struct UsageCommand {
-  std::string id;
+  std::string id;  // empty: all that the tenant of the key has used
 };
 struct ExecCommand {
   std::string id;

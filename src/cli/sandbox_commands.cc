@@ -119,6 +119,18 @@ void print_usage_row(const std::string& id, const std::string& verdict, const js
          size("written_bytes").c_str());
 }
 
+Result<int> show_all_usage(const CommandLine& line, Api& api) {
+  ATOLL_TRY(json::object used, api.call({.target = "/v1/usage"}));
+  if (line.format == Format::kJson) {
+    print_json(used);
+    return 0;
+  }
+  for (const char* name : {"since", "sandboxes", "sandboxes_living", "execs", "execs_running",
+                           "cpu_ms", "wall_ms", "output_bytes", "read_bytes", "written_bytes"})
+    printf("%-18s %s\n", name, readable_field(used, name).c_str());
+  return 0;
+}
+
 }  // namespace
 
 Result<int> run_command(const CommandLine& line, const CreateCommand& create) {
@@ -182,6 +194,7 @@ Result<int> run_command(const CommandLine& line, const RemoveCommand& remove) {
 
 Result<int> run_command(const CommandLine& line, const UsageCommand& usage) {
   ATOLL_TRY(Api api, connect(line));
+  if (usage.id.empty()) return show_all_usage(line, api);
   ATOLL_TRY(std::string target, sandbox_target(usage.id));
   ATOLL_TRY(json::array execs, api.list(target + "/execs", "execs"));
   json::object total = total_usage(execs);

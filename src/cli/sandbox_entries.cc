@@ -26,6 +26,11 @@ void add_remove(CLI::App& app, Typed& typed) {
   app.add_flag("-y,--yes", typed.yes, "Do not ask");
 }
 
+void add_usage(CLI::App& app, Typed& typed) {
+  app.add_option("id", typed.id, "The sandbox (default: all, also those that are gone)")
+      ->type_name("ID");
+}
+
 void add_ports(CLI::App& app, Typed& typed) {
   add_id(app, typed);
   app.add_option("--open", typed.port, "Print a private URL of this port")
@@ -94,7 +99,10 @@ constexpr CommandEntry kEntries[] = {
      "  atoll rm work\n"
      "  atoll rm --all --yes",
      add_remove, make_remove},
-    {"usage", "Show what the execs of a sandbox used", "  atoll usage work", add_id, make_usage},
+    {"usage", "Show what was used, in a sandbox or in all",
+     "  atoll usage\n"
+     "  atoll usage work",
+     add_usage, make_usage},
     {"ports", "List the ports that listen in a sandbox",
      "  atoll ports work\n"
      "  curl \"$(atoll ports work --open 8000)\"",

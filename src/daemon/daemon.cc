@@ -13,16 +13,19 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "api/health.h"
+#include "api/metrics.h"
 #include "api/openapi.h"
 #include "api/v1/archive.h"
 #include "api/v1/artifacts.h"
 #include "api/v1/execs.h"
 #include "api/v1/files.h"
 #include "api/v1/keys.h"
+#include "api/v1/limits.h"
 #include "api/v1/ports.h"
 #include "api/v1/receipt.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
+#include "api/v1/usage.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/file.h"
@@ -51,7 +54,7 @@ sandbox::Budget make_budget(const Options& options) {
   uint64_t disk = options.disk_budget_bytes;
   return {.sandboxes = options.max_sandboxes,
           .memory_bytes = memory ? memory : physical * kMemoryOvercommit,
-          .disk_bytes = disk ? disk : UINT64_MAX / 2,
+          .disk_bytes = disk ? disk : sandbox::kNoDiskBudget,
           .free_space_floor_bytes = kFreeSpaceFloorBytes,
           .state_directory = options.state_directory};
 }
@@ -162,11 +165,15 @@ Result<void> run_daemon(const Options& options) {
   api::v1::add_run_route(router, sandboxes);
   api::v1::add_receipt_route(router, sandboxes);
   api::v1::add_key_routes(router, keys);
-  ATOLL_TRY_VOID(publish_routes(options, router));
+  api::v1::add_usage_routes(router, sandboxes);
+  api::v1::add_limits_route(router, sandboxes, admission);
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,
             http::Server::listen(context, options.listen_address, options.listen_port, rules));
+  auto open_connections = [&listener = *server] { return listener.open_connections(); };
+  api::add_metrics_route(router, {sandboxes, admission, open_connections});
+  ATOLL_TRY_VOID(publish_routes(options, router));
   ATOLL_TRY_VOID(publish_address(options, server->port()));
 
   // detached: these three are the daemon's own life and end with context.stop()

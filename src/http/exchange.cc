@@ -7,6 +7,7 @@
 namespace atl::http {
 namespace {
 
+constexpr int kSwitchingProtocols = 101;
 constexpr size_t kBodyStepBytes = 16 * 1024;
 constexpr std::string_view kEventComment = ":\n\n";
 
@@ -64,15 +65,16 @@ Task<Result<size_t>> Exchange::read_body_some(std::span<char> into) {
 }
 
 Task<Result<void>> Exchange::reply(Response response) {
+  int status = response.status;
   auto sent = co_await connection_.send(request_.method, std::move(response));
-  answered_ = answered_ || sent.ok();
+  if (sent) status_ = status;
   co_return sent;
 }
 
 Task<Result<void>> Exchange::start_stream(int status, Headers headers, std::string_view comment) {
   auto started =
       co_await connection_.start_stream(request_.method, status, std::move(headers), comment);
-  answered_ = answered_ || started.ok();
+  if (started) status_ = status;
   co_return started;
 }
 
@@ -97,13 +99,13 @@ Task<Result<std::unique_ptr<WebSocket>>> Exchange::accept_web_socket() {
     co_return Error(Code::kInvalid, "the request does not ask for a WebSocket");
   }
   auto web_socket = co_await connection_.upgrade(request_);
-  answered_ = answered_ || web_socket.ok();
+  if (web_socket) status_ = kSwitchingProtocols;
   co_return web_socket;
 }
 
 Task<Result<std::unique_ptr<Tunnel>>> Exchange::switch_protocols(Headers headers) {
   auto tunnel = co_await connection_.switch_protocols(std::move(headers));
-  answered_ = answered_ || tunnel.ok();
+  if (tunnel) status_ = kSwitchingProtocols;
   co_return tunnel;
 }
 

@@ -32,7 +32,9 @@ class Exchange {
   Exchange(Connection& connection, Request request);
 
   const Request& request() const { return request_; }
-  bool answered() const { return answered_; }
+  bool answered() const { return status_ != 0; }
+  // Of the answer; 0 if none was given.
+  int status() const { return status_; }
   // As far as is known: nobody is left to be answered.
   bool peer_gone() const;
   // The peer's address as text; of a v6 one only the network, of which a host may have it all.
@@ -79,7 +81,7 @@ class Exchange {
  private:
   Connection& connection_;
   Request request_;
-  bool answered_ = false;
+  int status_ = 0;
 };
 
 // Server-sent events on top of a started stream. Data with line breaks becomes several data lines,

@@ -37,8 +37,8 @@ class Driver {
   virtual ~Driver() = default;
   virtual std::string_view name() const = 0;
 
-  // Usable on this host? The error says why not.
-  virtual Task<Result<void>> probe() = 0;
+  // Usable on this host? The error says why not. Gives the bits of each Extra that it has here.
+  virtual Task<Result<uint32_t>> probe() = 0;
   virtual Task<Result<void>> launch(LaunchSpec spec) = 0;
   // Ends the isolate and frees all it held. Removing one that does not exist succeeds.
   virtual Task<Result<void>> remove(SandboxId id) = 0;

@@ -265,7 +265,7 @@ FakeDriver::~FakeDriver() {
   for (auto& [id, fake] : agents_) fake->drop();
 }
 
-Task<Result<void>> FakeDriver::probe() { co_return Result<void>(); }
+Task<Result<uint32_t>> FakeDriver::probe() { co_return static_cast<uint32_t>(Extra::kLandlock); }
 
 Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
   if (next_launch_error) {

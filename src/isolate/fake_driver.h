@@ -32,7 +32,7 @@ class FakeDriver final : public Driver {
   ~FakeDriver() override;
 
   std::string_view name() const override { return "fake"; }
-  Task<Result<void>> probe() override;
+  Task<Result<uint32_t>> probe() override;
   Task<Result<void>> launch(LaunchSpec spec) override;
   Task<Result<void>> remove(SandboxId id) override;
   Task<Result<void>> change_limits(SandboxId id, WallLimits limits) override;

@@ -67,10 +67,11 @@ JailDriver::JailDriver(boost::asio::any_io_executor executor, std::string run_di
       run_directory_(std::move(run_directory)),
       warden_(executor, run_directory_) {}
 
-Task<Result<void>> JailDriver::probe() {
+Task<Result<uint32_t>> JailDriver::probe() {
   warden::Request request = make_request(warden::Operation::kProbe);
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
-  co_return to_result(answer.reply, "probe the jail");
+  ATOLL_CO_TRY_VOID(to_result(answer.reply, "probe the jail"));
+  co_return uint32_t{answer.reply.extras};
 }
 
 Task<Result<void>> JailDriver::launch(LaunchSpec spec) {

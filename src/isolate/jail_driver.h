@@ -16,7 +16,7 @@ class JailDriver final : public Driver {
   JailDriver(boost::asio::any_io_executor executor, std::string run_directory);
 
   std::string_view name() const override { return "jail"; }
-  Task<Result<void>> probe() override;
+  Task<Result<uint32_t>> probe() override;
   Task<Result<void>> launch(LaunchSpec spec) override;
   Task<Result<void>> remove(SandboxId id) override;
   Task<Result<void>> change_limits(SandboxId id, WallLimits limits) override;

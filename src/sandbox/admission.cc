@@ -27,9 +27,9 @@ Reservation& Reservation::operator=(Reservation&& other) noexcept {
 
 void Reservation::release() {
   if (!admission_) return;
-  admission_->sandboxes_ -= 1;
-  admission_->memory_bytes_ -= memory_bytes_;
-  admission_->disk_bytes_ -= disk_bytes_;
+  admission_->promised_.sandboxes -= 1;
+  admission_->promised_.memory_bytes -= memory_bytes_;
+  admission_->promised_.disk_bytes -= disk_bytes_;
   admission_ = nullptr;
 }
 
@@ -38,18 +38,18 @@ Result<void> Reservation::resize(const Limits& limits) {
   auto growth = [](uint64_t from, uint64_t to) { return to > from ? to - from : 0; };
   ATOLL_TRY_VOID(admission_->check_growth(growth(memory_bytes_, limits.wall.memory_bytes),
                                           growth(disk_bytes_, limits.wall.disk_bytes)));
-  admission_->memory_bytes_ += limits.wall.memory_bytes - memory_bytes_;
-  admission_->disk_bytes_ += limits.wall.disk_bytes - disk_bytes_;
+  admission_->promised_.memory_bytes += limits.wall.memory_bytes - memory_bytes_;
+  admission_->promised_.disk_bytes += limits.wall.disk_bytes - disk_bytes_;
   memory_bytes_ = limits.wall.memory_bytes;
   disk_bytes_ = limits.wall.disk_bytes;
   return {};
 }
 
 Result<void> Admission::check_growth(uint64_t memory_bytes, uint64_t disk_bytes) const {
-  if (memory_bytes > 0 && memory_bytes_ + memory_bytes > budget_.memory_bytes)
+  if (memory_bytes > 0 && promised_.memory_bytes + memory_bytes > budget_.memory_bytes)
     return full("the host's memory budget is promised to other sandboxes", "no_capacity");
   if (disk_bytes == 0) return {};
-  if (disk_bytes_ + disk_bytes > budget_.disk_bytes)
+  if (promised_.disk_bytes + disk_bytes > budget_.disk_bytes)
     return full("the host's disk budget is promised to other sandboxes", "no_capacity");
   struct statvfs space;
   if (statvfs(budget_.state_directory.c_str(), &space) != 0)
@@ -60,7 +60,7 @@ Result<void> Admission::check_growth(uint64_t memory_bytes, uint64_t disk_bytes)
 }
 
 Result<Reservation> Admission::reserve(const Limits& limits) {
-  if (sandboxes_ >= budget_.sandboxes)
+  if (promised_.sandboxes >= budget_.sandboxes)
     return full("the host has its full number of sandboxes", "no_capacity");
   ATOLL_TRY_VOID(check_growth(limits.wall.memory_bytes, limits.wall.disk_bytes));
   return count_existing(limits);
@@ -71,9 +71,9 @@ Reservation Admission::count_existing(const Limits& limits) {
   reservation.admission_ = this;
   reservation.memory_bytes_ = limits.wall.memory_bytes;
   reservation.disk_bytes_ = limits.wall.disk_bytes;
-  sandboxes_ += 1;
-  memory_bytes_ += limits.wall.memory_bytes;
-  disk_bytes_ += limits.wall.disk_bytes;
+  promised_.sandboxes += 1;
+  promised_.memory_bytes += limits.wall.memory_bytes;
+  promised_.disk_bytes += limits.wall.disk_bytes;
   return reservation;
 }
 

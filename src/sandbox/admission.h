@@ -14,15 +14,24 @@
 
 namespace atl::sandbox {
 
+inline constexpr uint64_t kNoDiskBudget = UINT64_MAX / 2;  // so that sums do not overflow
+
 struct Budget {
   size_t sandboxes;
   uint64_t memory_bytes;
-  uint64_t disk_bytes;
+  uint64_t disk_bytes;  // kNoDiskBudget: only free space counts
   uint64_t free_space_floor_bytes;
   std::string state_directory;  // where free space is looked at
 };
 
 class Admission;
+
+// What sandboxes may use together.
+struct Promised {
+  size_t sandboxes = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t disk_bytes = 0;
+};
 
 class [[nodiscard]] Reservation {
  public:
@@ -49,7 +58,8 @@ class Admission {
   Result<Reservation> reserve(const Limits& limits);
   // For what already exists at start: it counts, whatever the budget says.
   Reservation count_existing(const Limits& limits);
-  size_t sandboxes() const { return sandboxes_; }
+  const Promised& promised() const { return promised_; }
+  const Budget& budget() const { return budget_; }
 
  private:
   friend class Reservation;
@@ -57,9 +67,7 @@ class Admission {
   Result<void> check_growth(uint64_t memory_bytes, uint64_t disk_bytes) const;
 
   Budget budget_;
-  size_t sandboxes_ = 0;
-  uint64_t memory_bytes_ = 0;
-  uint64_t disk_bytes_ = 0;
+  Promised promised_;
 };
 
 }  // namespace atl::sandbox

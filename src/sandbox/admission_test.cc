@@ -27,7 +27,7 @@ TEST(Admission, EachBudgetIsKeptToTheLastByteAndGivenBack) {
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(admission.reserve(limits_of(41, 1)).error().reason(), "no_capacity");
   EXPECT_EQ(admission.reserve(limits_of(1, 601)).error().reason(), "no_capacity");
-  EXPECT_EQ(admission.sandboxes(), 1u);
+  EXPECT_EQ(admission.promised().sandboxes, 1u);
   auto second = admission.reserve(limits_of(40, 600));
   ASSERT_TRUE(second.ok());
   auto third = admission.reserve(limits_of(0, 0));
@@ -35,7 +35,7 @@ TEST(Admission, EachBudgetIsKeptToTheLastByteAndGivenBack) {
   EXPECT_EQ(admission.reserve(limits_of(0, 0)).error().reason(), "no_capacity");
   first->release();
   first->release();
-  EXPECT_EQ(admission.sandboxes(), 2u);
+  EXPECT_EQ(admission.promised().sandboxes, 2u);
   EXPECT_TRUE(admission.reserve(limits_of(60, 400)).ok());
 }
 
@@ -44,7 +44,7 @@ TEST(Admission, TooLittleFreeSpaceIsTheHostsDiskAndNotItsCapacity) {
   budget.free_space_floor_bytes = UINT64_MAX;
   Admission admission(budget);
   EXPECT_EQ(admission.reserve(limits_of(1, 1)).error().reason(), "disk_full");
-  EXPECT_EQ(admission.sandboxes(), 0u);
+  EXPECT_EQ(admission.promised().sandboxes, 0u);
 }
 
 TEST(Admission, OfTwoHundredCreatesAtOnceExactlyTheBudgetSucceeds) {
@@ -66,10 +66,10 @@ TEST(Admission, OfTwoHundredCreatesAtOnceExactlyTheBudgetSucceeds) {
   for (int i = 0; i < 20'000 && made.size() + refused < kCreates; ++i) bed.step();
   EXPECT_EQ(made.size(), bed.budget.sandboxes);
   EXPECT_EQ(refused, kCreates - bed.budget.sandboxes);
-  EXPECT_EQ(bed.admission().sandboxes(), bed.budget.sandboxes);
+  EXPECT_EQ(bed.admission().promised().sandboxes, bed.budget.sandboxes);
   EXPECT_EQ(bed.run(bed.driver->list())->size(), bed.budget.sandboxes);
   for (SandboxId id : made) ASSERT_TRUE(bed.run(bed.sandboxes().remove(kTenant, id)).ok());
-  EXPECT_EQ(bed.admission().sandboxes(), 0u);
+  EXPECT_EQ(bed.admission().promised().sandboxes, 0u);
   EXPECT_TRUE(bed.run(bed.driver->list())->empty());
 }
 

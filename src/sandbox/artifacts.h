@@ -1,4 +1,4 @@
-// Artifacts: the files that a run left in the sandbox's outputs directory. While the sandbox lives
+// Artifacts: the files that a run left where its template collects them. While the sandbox lives
 // they are read inside; when it is deleted those that fit are kept in the store for a day.
 //
 // What is inside may be hostile: number, size and time are bounded, and a sandbox that does not
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sandbox/files.h"
+#include "sandbox/output_patterns.h"
 #include "store/artifacts.h"
 
 namespace atl::sandbox {
@@ -19,8 +20,10 @@ struct ArtifactList {
 };
 
 // Of a running sandbox.
-Task<Result<ArtifactList>> list_artifacts(std::shared_ptr<Sandbox> sandbox);
+Task<Result<ArtifactList>> list_artifacts(std::shared_ptr<Sandbox> sandbox,
+                                          OutputPatterns patterns);
 // Keeps what fits; logs what went wrong.
-Task<void> keep_artifacts(std::shared_ptr<Sandbox> sandbox, Services& services);
+Task<void> keep_artifacts(std::shared_ptr<Sandbox> sandbox, OutputPatterns patterns,
+                          Services& services);
 
 }  // namespace atl::sandbox

@@ -149,14 +149,14 @@ TEST(Channels, AnOpenOneKeepsTheSandboxFromBeingIdle) {
   ASSERT_TRUE(channel.ok());
   bed.clock.advance(std::chrono::seconds(60));
   sweep(bed);
-  EXPECT_EQ(bed.sandboxes().size(), 1u);
+  EXPECT_EQ(bed.sandboxes().all().size(), 1u);
   channel->reset();
   bed.clock.advance(std::chrono::seconds(9));
   sweep(bed);
-  EXPECT_EQ(bed.sandboxes().size(), 1u);
+  EXPECT_EQ(bed.sandboxes().all().size(), 1u);
   bed.clock.advance(std::chrono::seconds(2));
   sweep(bed);
-  EXPECT_EQ(bed.sandboxes().size(), 0u);
+  EXPECT_EQ(bed.sandboxes().all().size(), 0u);
 }
 
 // What no honest agent sends ends the stream; the sandbox goes on with the next one.

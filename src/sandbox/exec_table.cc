@@ -283,7 +283,10 @@ Task<Result<void>> ExecTable::handle_start_failed(agent::Frame frame, isolate::A
 Task<Result<void>> ExecTable::finish(std::shared_ptr<Exec> exec, store::ExecRow row) {
   // Whoever waits is told at once: until the row is stored the exec stays in the table and the
   // agent repeats the exit, so a crash loses nothing that was told.
-  if (!exec->ended()) exec->set_ended(std::move(row));
+  if (!exec->ended()) {
+    count(row);
+    exec->set_ended(std::move(row));
+  }
   auto store_row = [ended = exec->row()](store::Catalog& catalog) {
     return catalog.execs().finish(ended);
   };
@@ -295,6 +298,12 @@ Task<Result<void>> ExecTable::finish(std::shared_ptr<Exec> exec, store::ExecRow 
   if (!stored && stored.error().code() != Code::kConflict) co_return std::move(stored).error();
   leave(*exec);
   co_return Result<void>();
+}
+
+void ExecTable::count(const store::ExecRow& ended) {
+  ++services_.tally.execs[ended.verdict];
+  if (ended.exit_code || ended.signal)
+    services_.tally.exec_start_time.add(std::chrono::microseconds(ended.start_us));
 }
 
 void ExecTable::leave(const Exec& exec) {

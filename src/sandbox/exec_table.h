@@ -16,6 +16,7 @@
 #include "sandbox/exec.h"
 #include "sandbox/exec_control.h"
 #include "sandbox/ledger.h"
+#include "sandbox/tally.h"
 #include "store/artifacts.h"
 #include "store/output_log.h"
 
@@ -31,6 +32,7 @@ struct Services {
   store::Artifacts& artifacts;
   // How much longer than an exec's own time limit atolld waits for its end.
   std::chrono::milliseconds silence_grace{30'000};
+  Tally tally = {};
 };
 
 class ExecTable {
@@ -84,6 +86,7 @@ class ExecTable {
   // Makes its entry, which waits for the agent until `patience` is over.
   Entry& enter(std::shared_ptr<Exec> exec, std::chrono::milliseconds patience);
   Task<Result<void>> finish(std::shared_ptr<Exec> exec, store::ExecRow row);
+  void count(const store::ExecRow& ended);
   void leave(const Exec& exec);
   Task<Result<bool>> has_ended_at(agent::ExecOffsets produced);
   Task<Result<void>> handle_exit(agent::Frame frame, isolate::AgentLink& link);

@@ -257,8 +257,9 @@ Task<Result<std::unique_ptr<FileCall>>> Files::watch(std::string path, Depth dep
   co_return call;
 }
 
-Task<Result<std::unique_ptr<TreeReader>>> Files::pack(std::string path) {
+Task<Result<std::unique_ptr<TreeReader>>> Files::pack(std::string path, std::string glob) {
   agent::FileRequest request = request_for(FileOperation::kPack, std::move(path));
+  request.target = std::move(glob);
   ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
   co_return std::make_unique<TreeReader>(std::move(call));
 }

@@ -133,7 +133,8 @@ class Files {
   Task<Result<FoundFiles>> find(FindFiles request);
   // Ready: changes from now on are told, as kChange records.
   Task<Result<std::unique_ptr<FileCall>>> watch(std::string path, Depth depth);
-  Task<Result<std::unique_ptr<TreeReader>>> pack(std::string path);
+  // `glob`: only what is at a path beneath it that fits; empty: all.
+  Task<Result<std::unique_ptr<TreeReader>>> pack(std::string path, std::string glob = "");
   Task<Result<std::unique_ptr<TreeWriter>>> unpack(std::string path);
   Task<Result<std::vector<agent::ListeningPort>>> ports();
 

@@ -51,8 +51,8 @@ TEST(Names, OfCreatesAtOnceExactlyOneGetsTheName) {
     EXPECT_TRUE(result.ok() || result.error().reason() == "name_taken");
   }
   EXPECT_EQ(made, 1u);
-  EXPECT_EQ(bed.sandboxes().size(), 1u);
-  EXPECT_EQ(bed.admission().sandboxes(), 1u);
+  EXPECT_EQ(bed.sandboxes().all().size(), 1u);
+  EXPECT_EQ(bed.admission().promised().sandboxes, 1u);
 }
 
 TEST(Names, GetOrCreateAtOnceGivesAllTheSameRunningSandbox) {
@@ -67,7 +67,7 @@ TEST(Names, GetOrCreateAtOnceGivesAllTheSameRunningSandbox) {
     made += result->origin == Created::Origin::kMade ? 1 : 0;
   }
   EXPECT_EQ(made, 1u);
-  EXPECT_EQ(bed.sandboxes().size(), 1u);
+  EXPECT_EQ(bed.sandboxes().all().size(), 1u);
 }
 
 TEST(Names, WhoWaitedForACreateThatFailedMakesItsOwn) {
@@ -80,7 +80,7 @@ TEST(Names, WhoWaitedForACreateThatFailedMakesItsOwn) {
   }
   EXPECT_EQ(failed, 1u);
   EXPECT_EQ(made, 1u);
-  EXPECT_EQ(bed.sandboxes().size(), 1u);
+  EXPECT_EQ(bed.sandboxes().all().size(), 1u);
 }
 
 TEST(Names, SandboxOfAnotherTemplateOrThatFailedIsNotUsed) {

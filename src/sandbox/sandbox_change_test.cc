@@ -54,7 +54,7 @@ TEST(SandboxChange, TtlCountsFromNowAndSurvivesARestart) {
   EXPECT_EQ(sandbox->lifetime().ends_at(), bed.clock.wall_now() + std::chrono::minutes(1));
   bed.clock.advance(std::chrono::minutes(1));
   sweep(bed);
-  EXPECT_EQ(bed.sandboxes().size(), 0u);
+  EXPECT_EQ(bed.sandboxes().all().size(), 0u);
 }
 
 TEST(SandboxChange, IdleTtlIsGivenAndTakenAway) {

@@ -37,7 +37,7 @@ TEST(Sandbox, IdleForItsIdleTtlIsDeleted) {
   bed.clock.advance(milliseconds(1));
   EXPECT_FALSE(lives(bed, id));
   EXPECT_TRUE(bed.run(bed.driver->list())->empty());
-  EXPECT_EQ(bed.admission().sandboxes(), 0u);
+  EXPECT_EQ(bed.admission().promised().sandboxes, 0u);
 }
 
 TEST(Sandbox, RunningExecKeepsItAliveAndItsEndStartsTheIdleTime) {

@@ -100,6 +100,16 @@ Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
 
 Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox request) {
   auto begin = std::chrono::steady_clock::now();
+  auto created = co_await make(tenant, std::move(request));
+  if (!created)
+    ++services_.tally.failed_creates;
+  else if (created->origin == Created::Origin::kMade)
+    services_.tally.create_time.add(since(begin));
+  co_return created;
+}
+
+Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox request) {
+  auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> held, co_await find_conflict(tenant, request));
   if (held) co_return Created{held, {}, Created::Origin::kFound};
   ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request));
@@ -340,7 +350,8 @@ Task<void> Sandboxes::keep_artifacts_once(std::shared_ptr<Sandbox> sandbox) {
   };
   keeping_.insert(sandbox->id());
   Mark mark{*this, sandbox->id()};
-  co_await keep_artifacts(sandbox, services_);
+  OutputPatterns patterns = output_patterns(templates_, sandbox->row());
+  co_await keep_artifacts(sandbox, std::move(patterns), services_);
 }
 
 Task<Result<void>> Sandboxes::free_isolate(std::shared_ptr<Sandbox> sandbox) {
@@ -404,8 +415,7 @@ Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(store::TenantId ten
     return catalog.sandboxes().list(tenant, wanted);
   };
   auto rows = co_await services_.ledger.run(read);
-  if (rows)
-    std::erase_if(*rows, [this](const auto& row) { return retired_.contains(row.id); });
+  if (rows) std::erase_if(*rows, [this](const auto& row) { return retired_.contains(row.id); });
   co_return rows;
 }
 

@@ -85,11 +85,13 @@ class Sandboxes {
   Services& services() { return services_; }
   store::Templates& templates() { return templates_; }
   WarmPool& pool() { return pool_; }
-  size_t size() const { return all_.size(); }
+  // Every one, also those that no call finds any more.
+  const std::map<SandboxId, std::shared_ptr<Sandbox>>& all() const { return all_; }
 
  private:
   using Name = std::pair<store::TenantId, std::string>;
 
+  Task<Result<Created>> make(store::TenantId tenant, CreateSandbox request);
   // What has the name that is asked for, once it is no longer being made; null: it is free.
   Task<Result<std::shared_ptr<Sandbox>>> find_conflict(store::TenantId tenant,
                                                        const CreateSandbox& request);

@@ -85,8 +85,8 @@ TEST(Sandboxes, UnknownTemplateIsRefusedAndNothingIsLeft) {
   auto created = bed.run(bed.sandboxes().create(kTenant, request));
   ASSERT_FALSE(created.ok());
   EXPECT_EQ(created.error().reason(), "template_not_found");
-  EXPECT_EQ(bed.admission().sandboxes(), 0u);
-  EXPECT_EQ(bed.sandboxes().size(), 0u);
+  EXPECT_EQ(bed.admission().promised().sandboxes, 0u);
+  EXPECT_EQ(bed.sandboxes().all().size(), 0u);
 }
 
 TEST(Sandboxes, FailedLaunchLeavesNoRowAndNoReservation) {
@@ -94,7 +94,7 @@ TEST(Sandboxes, FailedLaunchLeavesNoRowAndNoReservation) {
   bed.driver->next_launch_error = Error(Code::kUnavailable, "no luck");
   auto created = bed.run(bed.sandboxes().create(kTenant, bed.create_request()));
   ASSERT_FALSE(created.ok());
-  EXPECT_EQ(bed.admission().sandboxes(), 0u);
+  EXPECT_EQ(bed.admission().promised().sandboxes, 0u);
   EXPECT_TRUE(bed.run(bed.sandboxes().list(kTenant, {}))->empty());
 }
 
@@ -164,7 +164,7 @@ TEST(Sandboxes, RestartTakesUpRunningExecs) {
   sandbox = bed.sandboxes().find(kTenant, id);
   ASSERT_NE(sandbox, nullptr);
   EXPECT_EQ(sandbox->state(), State::kRunning);
-  EXPECT_EQ(bed.admission().sandboxes(), 1u);
+  EXPECT_EQ(bed.admission().promised().sandboxes, 1u);
   auto exec = sandbox->execs().find_live(hanging);
   ASSERT_NE(exec, nullptr);
   ASSERT_TRUE(sandbox->execs().control().signal(*exec, SIGTERM).ok());
@@ -208,7 +208,7 @@ TEST(Sandboxes, AdoptionThatFailedGoesOnWhereItWas) {
   bed.driver->remove_error = std::nullopt;
   ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
   bed.settle();
-  EXPECT_EQ(bed.admission().sandboxes(), 1u);
+  EXPECT_EQ(bed.admission().promised().sandboxes, 1u);
   auto sandbox = bed.sandboxes().find(kTenant, id);
   ASSERT_NE(sandbox, nullptr);
   EXPECT_EQ(bed.run_exec(*sandbox, {"echo", "hi"}).verdict, "ok");
@@ -236,7 +236,7 @@ TEST(Sandboxes, SweepRepeatsADeletionThatFailed) {
   bed.driver->remove_error = std::nullopt;
   sweep(bed);
   EXPECT_EQ(bed.sandboxes().find(kTenant, id), nullptr);
-  EXPECT_EQ(bed.admission().sandboxes(), 0u);
+  EXPECT_EQ(bed.admission().promised().sandboxes, 0u);
 }
 
 TEST(Sandboxes, DeadAgentFailsTheSandboxAndEndsItsExecs) {

@@ -149,6 +149,42 @@ UPDATE sandboxes SET ttl_from_ms = created_at_ms;
 ALTER TABLE sandboxes ADD COLUMN limits_unsettled INTEGER NOT NULL DEFAULT 0
   CHECK (limits_unsettled IN (0, 1));
 )sql",
+    // Kept apart from the rows, which go with their sandbox. A total stops at its greatest value:
+    // the figures are an agent's, and one that lies must not keep a verdict from being stored.
+    R"sql(
+CREATE TABLE usage_totals (
+  tenant_id INTEGER PRIMARY KEY REFERENCES tenants (tenant_id) ON DELETE CASCADE,
+  since_ms INTEGER NOT NULL,
+  sandboxes INTEGER NOT NULL,
+  execs INTEGER NOT NULL,
+  cpu_us INTEGER NOT NULL,
+  wall_us INTEGER NOT NULL,
+  output_bytes INTEGER NOT NULL,
+  read_bytes INTEGER NOT NULL,
+  written_bytes INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER usage_of_sandbox AFTER UPDATE OF state ON sandboxes
+  WHEN old.state = 'creating' AND new.state = 'running' BEGIN
+  INSERT INTO usage_totals VALUES (new.tenant_id, new.created_at_ms, 0, 0, 0, 0, 0, 0, 0)
+    ON CONFLICT (tenant_id) DO NOTHING;
+  UPDATE usage_totals SET sandboxes = sandboxes + 1 WHERE tenant_id = new.tenant_id;
+END;
+CREATE TRIGGER usage_of_exec AFTER UPDATE OF state ON execs
+  WHEN old.state = 'running' AND new.state = 'ended' BEGIN
+  INSERT INTO usage_totals VALUES (new.tenant_id, new.created_at_ms, 0, 0, 0, 0, 0, 0, 0)
+    ON CONFLICT (tenant_id) DO NOTHING;
+  UPDATE usage_totals SET execs = execs + 1,
+      cpu_us = min(9000000000000000000, cpu_us + min(new.user_us, 100000000000000000)
+          + min(new.system_us, 100000000000000000)),
+      wall_us = min(9000000000000000000, wall_us + min(new.wall_us, 100000000000000000)),
+      output_bytes = min(9000000000000000000, output_bytes
+          + min(new.stdout_bytes, 100000000000000000) + min(new.stderr_bytes, 100000000000000000)),
+      read_bytes = min(9000000000000000000, read_bytes + min(new.read_bytes, 100000000000000000)),
+      written_bytes = min(9000000000000000000,
+          written_bytes + min(new.written_bytes, 100000000000000000))
+    WHERE tenant_id = new.tenant_id;
+END;
+)sql",
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// The metadata of one host: tenants, keys, sandboxes, execs and idempotency keys, in one SQLite
-// file.
+// The metadata of one host: tenants, keys, sandboxes, execs, idempotency keys and usage, in one
+// SQLite file.
 //
 // Two classes of durability share the file through two connections. What dies with the machine
-// anyway (sandboxes, execs) is written without an fsync; what an operator was told is kept
+// anyway (sandboxes, execs, usage) is written without an fsync; what an operator was told is kept
 // (tenants, keys, idempotency keys) is synced before the call returns. Every table has a tenant_id
 // and every query takes a TenantId; the few that do not say so by name (all, all_running,
 // find_by_hash).
@@ -21,6 +21,7 @@
 #include "store/key_rows.h"
 #include "store/sandbox_rows.h"
 #include "store/tenant_rows.h"
+#include "store/usage_rows.h"
 
 namespace atl::store {
 
@@ -34,6 +35,7 @@ class Catalog {
   SandboxRows& sandboxes() { return sandboxes_; }
   ExecRows& execs() { return execs_; }
   IdempotencyRows& idempotency() { return idempotency_; }
+  UsageRows& usage() { return usage_; }
 
  private:
   Catalog(Database process, Database machine)
@@ -46,6 +48,7 @@ class Catalog {
   SandboxRows sandboxes_{process_};
   ExecRows execs_{process_};
   IdempotencyRows idempotency_{machine_};
+  UsageRows usage_{process_};
 };
 
 // The schema, for tests that start from each older version.

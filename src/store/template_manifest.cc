@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "base/glob.h"
 #include "store/toml_section.h"
 
 namespace atl::store {
@@ -21,6 +22,7 @@ constexpr uint64_t kMaxCpuTimeMs = 30ull * 24 * 3'600'000;
 constexpr Range kPoolWarm = {0, 10'000};
 constexpr uint64_t kMaxTtlMs = 366ull * 24 * 3'600'000;
 constexpr size_t kMaxDescriptionBytes = 4096;
+constexpr size_t kMaxOutputGlobs = 16;
 constexpr size_t kMaxCommandBytes = 16 * 1024;
 constexpr size_t kMaxReferenceBytes = 512;
 
@@ -109,6 +111,9 @@ bool is_glob(std::string_view text) { return text.size() <= 4096 && text.starts_
 bool is_inner_glob(std::string_view text) {
   return is_glob(text) && (std::string(text) + "/").find("/../") == std::string::npos;
 }
+
+// Each costs a look into the sandbox when it is deleted.
+bool is_output_glob(std::string_view text) { return is_inner_glob(text) && Glob::parse(text).ok(); }
 
 bool is_command(std::string_view text) { return !text.empty() && text.size() <= kMaxCommandBytes; }
 
@@ -245,7 +250,9 @@ void read_network(TomlSection& network, TemplateManifest& manifest) {
 
 void read_outputs(TomlSection& outputs, TemplateManifest& manifest) {
   outputs.texts("collect", manifest.outputs_collect);
-  check_all(outputs, "collect", manifest.outputs_collect, is_glob);
+  check_all(outputs, "collect", manifest.outputs_collect, is_output_glob);
+  if (manifest.outputs_collect.size() > kMaxOutputGlobs)
+    outputs.refuse("collect", "has more than 16 entries");
   read_choice<OutputMode>(outputs, "mode", kOutputModes, manifest.outputs_mode);
   outputs.finish();
 }

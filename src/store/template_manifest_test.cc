@@ -307,7 +307,12 @@ TEST(TemplateManifest, ValuesThatBecomeArgumentsCannotBeOptionsOrEscape) {
   EXPECT_NE(error_of("name = \"a\"\n[image]\noci = \"-x\"\n"), "accepted");
   EXPECT_NE(error_with("[context]\nlanguage = \"python\"\npreload = [\"os; exit()\"]\n"),
             "accepted");
-  EXPECT_NE(error_with("[outputs]\ncollect = [\"relative/*\"]\n"), "accepted");
+  for (std::string_view glob : {"relative/*", "/a/../b/*", "/a/[b"})
+    EXPECT_NE(error_with("[outputs]\ncollect = [\"" + std::string(glob) + "\"]\n"), "accepted")
+        << glob;
+  std::string many = "\"/a\"";
+  for (int i = 0; i < 16; ++i) many += ", \"/a\"";
+  EXPECT_NE(error_with("[outputs]\ncollect = [" + many + "]\n"), "accepted");
   EXPECT_NE(error_with("setup = [\"a\\u0000b\"]\n"), "accepted");
   for (std::string_view name : {"", "-a", "A", "a_b", "a/b", "a.b"})
     EXPECT_NE(error_of("name = \"" + std::string(name) + "\"\n[image]\noci = \"x\"\n"), "accepted")

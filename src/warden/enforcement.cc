@@ -60,6 +60,13 @@ Refusal find_refusal(const Host& host, const Request& request) {
   return find_refused_extra(host, request.required);
 }
 
+uint16_t find_extras(const Host& host) {
+  uint32_t found = 0;
+  for (uint32_t extra = 1; extra <= kAllExtras; extra <<= 1)
+    if (find_refused_extra(host, extra) == Refusal::kNone) found |= extra;
+  return static_cast<uint16_t>(found);
+}
+
 void raise_open_files_limit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= kMaxOpenFiles) return;

@@ -10,6 +10,9 @@ namespace atl::warden {
 // The first thing asked for that cannot be had here, or kNone.
 Refusal find_refusal(const Host& host, const Request& request);
 
+// Bits of each Extra that this host has.
+uint16_t find_extras(const Host& host);
+
 bool has_time_namespaces();
 
 // Allows this process, and so every isolate, as many open files as a request may ask for, while

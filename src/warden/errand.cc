@@ -30,6 +30,7 @@ void probe(const Host& host, Reply& reply) {
   if (auto cgroups = host.cgroups.check(); !cgroups)
     return fail(reply, Step::kCgroup, cgroups.error());
   if (auto pool = check_pool(host); !pool) return fail(reply, Step::kPool, pool.error());
+  reply.extras = find_extras(host);
 }
 
 void launch(const Host& host, const Request& request, Reply& reply) {

@@ -142,9 +142,12 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
     return invalid("unknown status");
   if (static_cast<uint16_t>(reply.step) > kLastStep) return invalid("unknown step");
   bool refused = reply.status == Status::kRefused;
-  if (static_cast<uint16_t>(reply.refusal) > kLastRefusal || reply.reserved != 0 ||
+  if (static_cast<uint16_t>(reply.refusal) > kLastRefusal ||
       refused != (reply.refusal != Refusal::kNone))
     return invalid("bad refusal");
+  if ((reply.extras & ~kAllExtras) != 0 ||
+      (reply.extras != 0 && reply.operation != Operation::kProbe))
+    return invalid("bad extras");
   if (reply.id_count > kMaxListedIds) return invalid("too many ids");
   if (reply.id_count > 0 && reply.operation != Operation::kList) return invalid("unasked ids");
   if (reply.receipt_bytes > 0 && reply.operation != Operation::kReceipt)

@@ -151,9 +151,9 @@ struct Reply {
   Step step;
   int32_t system_errno;
   uint32_t elapsed_us;
-  uint32_t id_count;  // kList: how many ids follow this struct, at most kMaxListedIds
-  Refusal refusal;    // kRefused only
-  uint16_t reserved;
+  uint32_t id_count;       // kList: how many ids follow this struct, at most kMaxListedIds
+  Refusal refusal;         // kRefused only
+  uint16_t extras;         // kProbe: bits of Extra that this host has
   uint32_t receipt_bytes;  // kReceipt: how many bytes of text follow this struct
 };
 static_assert(std::is_trivially_copyable_v<Reply> && sizeof(Reply) == 40);

@@ -1,8 +1,10 @@
 """Servers inside a sandbox, reached through …/ports: HTTP, WebSocket, private URLs, strangers."""
 import http.client
+import json
 import os
 import socket
 import time
+import urllib.parse
 
 import atoll
 
@@ -166,6 +168,57 @@ class Ports(atoll.SystemTest):
             for peer in peers:
                 peer.close()
             atoll.wait_for("none to be left", lambda: self.open_connections() == 0)
+
+    def at(self, host, path, key=None, origin=None):
+        """A request to a host of that name: (status, body or code, headers)."""
+        connection = self.connection()
+        headers = {"Host": host, "Cookie": "mine=1"}
+        headers.update({"Authorization": f"Bearer {key}"} if key else {})
+        headers.update({"Origin": origin} if origin else {})
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        code = json.loads(text)["error"]["code"] if answer.status >= 400 else text
+        return answer.status, code, answer.headers
+
+    def test_a_port_has_a_host_of_its_own(self):
+        site = f"localhost:{self.atoll.address.rsplit(':', 1)[1]}"
+        signed = self.atoll.request("POST", self.base, {"port": 8000}, headers={"Host": site})
+        url = urllib.parse.urlsplit(signed.json["host_url"])
+        self.assertEqual(url.netloc, f"8000-{self.sandbox}.{site}")
+        status, text, headers = self.at(url.netloc, f"/v1/keys?a=b&{url.query}&c")
+        self.assertEqual(status, 201)
+        # Every path is the port's, and the token stays here.
+        self.assertTrue(text.startswith("GET /v1/keys?a=b&c\n"), text[:200])
+        self.assertNotIn("atoll_token", text)
+        self.assertNotIn("mine=1", text)
+        self.assertIsNone(headers["Set-Cookie"])
+        self.assertTrue(headers["Content-Security-Policy"].startswith("sandbox "))
+        self.assertEqual(headers["Referrer-Policy"], "no-referrer")
+        self.assertEqual(self.at(url.netloc.upper(), "/x", key=self.atoll.key)[0], 201)
+        self.assertEqual(self.at(url.netloc, f"/?{url.query}", origin=f"http://{url.netloc}")[0],
+                         201)
+
+    def test_what_the_host_of_a_port_does_not_open(self):
+        host = f"8000-{self.sandbox}.localhost"
+        signed = self.atoll.request("POST", self.base, {"port": 8000},
+                                    headers={"Host": "localhost"})
+        query = urllib.parse.urlsplit(signed.json["host_url"]).query
+        self.assertIsNone(self.atoll.request("POST", self.base, {"port": 8000}).json["host_url"])
+        self.assertEqual(self.at(host, "/")[:2], (401, "unauthenticated"))
+        for other in (f"8001-{self.sandbox}.localhost", f"8000-{'s' + 'a' * 19}.localhost"):
+            self.assertEqual(self.at(other, "/?" + query)[:2], (401, "unauthenticated"), other)
+        self.assertEqual(self.at(host, "/?" + query[:-1] + "x")[:2], (401, "unauthenticated"))
+        for name in (f"8000-{self.sandbox}.attacker.example", f"8000-{self.sandbox}.127.0.0.1",
+                     f"8000-{self.sandbox}", f"x.8000-{self.sandbox}.localhost",
+                     "8000-short.localhost", f"{self.sandbox}.localhost"):
+            self.assertEqual(self.at(name, "/", key=self.atoll.key)[:2], (421, "wrong_host"), name)
+        # A page of a port is no page of this server, nor of another port.
+        for origin in ("http://attacker.example", f"http://8001-{self.sandbox}.localhost", "null"):
+            self.assertEqual(self.at(host, "/?" + query, origin=origin)[:2], (403, "cross_site"))
+        self.assertEqual(self.at("localhost", "/v1/sandboxes", key=self.atoll.key,
+                                 origin=f"http://{host}")[:2], (403, "cross_site"))
 
     def test_what_cannot_be(self):
         answer = self.atoll.request("GET", self.base + "/9999/")

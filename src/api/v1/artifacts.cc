@@ -34,7 +34,8 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
   sandbox::ArtifactList found;
   auto live = named_sandbox(call, sandboxes);
   if (live) {
-    ATOLL_CO_TRY(found, co_await sandbox::list_artifacts(*live));
+    auto patterns = sandbox::output_patterns(sandboxes.templates(), (*live)->row());
+    ATOLL_CO_TRY(found, co_await sandbox::list_artifacts(*live, std::move(patterns)));
   } else {
     ATOLL_CO_TRY(found.artifacts, kept_artifacts(call, sandboxes, std::move(live).error()));
   }
@@ -79,11 +80,13 @@ http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
   if (!name || !sandbox::is_clean_relative(*name)) co_return no_such_artifact();
   auto live = named_sandbox(call, sandboxes);
   if (!live) co_return co_await show_kept(call, sandboxes, *name, std::move(live).error());
-  FileTarget target{sandbox::Files(*live, "root"),
-                    std::string(agent::kOutputsDirectory) + "/" + *name};
-  auto answer = co_await download_file(call, std::move(target));
-  if (!answer && answer.error().reason() == "file_not_found") co_return no_such_artifact();
-  co_return answer;
+  auto patterns = sandbox::output_patterns(sandboxes.templates(), (*live)->row());
+  for (const std::string& path : patterns.paths_of(*name)) {
+    FileTarget target{sandbox::Files(*live, "root"), path};
+    auto answer = co_await download_file(call, std::move(target));
+    if (answer || answer.error().reason() != "file_not_found") co_return answer;
+  }
+  co_return no_such_artifact();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "api/json_reader.h"
 #include "api/json_reply.h"
+#include "api/port_host.h"
 #include "api/v1/sandboxes.h"
 #include "base/check.h"
 #include "base/clock.h"
@@ -80,7 +81,8 @@ http::RelayRequest relay_request(const Call& call, uint16_t port) {
   const http::Request& request = call.exchange.request();
   http::RelayRequest relayed;
   relayed.target = "/" + call.parameters.at(2);
-  if (!request.query.empty()) relayed.target += "?" + request.query;
+  std::string query = without_token(request.query);
+  if (!query.empty()) relayed.target += "?" + query;
   relayed.host = "localhost:" + std::to_string(port);
   if (auto host = request.headers.find("Host"))
     relayed.for_upstream.add("X-Forwarded-Host", std::string(*host));
@@ -111,6 +113,11 @@ http::Task<Reply> pass_on(Call& call, Sandboxes& sandboxes) {
   co_return not_relayed(std::move(relayed).error());
 }
 
+// Not an address, beneath which there are no names.
+bool has_name(std::string_view site) {
+  return !site.starts_with('[') && site.find_first_not_of("0123456789.:") != site.npos;
+}
+
 http::Task<Reply> sign(Call& call, Sandboxes& sandboxes, const PortTokens& tokens) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(json::object object, parse_object(call.body));
@@ -123,10 +130,16 @@ http::Task<Reply> sign(Call& call, Sandboxes& sandboxes, const PortTokens& token
   WallTime expires = sandboxes.services().clock.wall_now() + std::chrono::milliseconds(expiry);
   PortGrant grant{call.tenant, sandbox->id(), static_cast<uint16_t>(port)};
   auto host = call.exchange.request().headers.find("Host");
+  std::string site(host.value_or("localhost"));
+  std::string token = tokens.sign(grant, expires);
+  std::string number = std::to_string(port);
+  std::string id = sandbox->id().string();
   json::object answer;
-  answer["url"] = "http://" + std::string(host.value_or("localhost")) + "/v1/sandboxes/" +
-                  sandbox->id().string() + "/ports/" + std::to_string(port) + kTokenMark +
-                  tokens.sign(grant, expires) + "/";
+  answer["url"] =
+      "http://" + site + "/v1/sandboxes/" + id + "/ports/" + number + kTokenMark + token + "/";
+  answer["host_url"] = nullptr;
+  if (has_name(site))
+    answer["host_url"] = "http://" + number + "-" + id + "." + site + "/?atoll_token=" + token;
   answer["expires_at"] = to_rfc3339(expires);
   co_return std::optional(json_reply(201, answer));
 }

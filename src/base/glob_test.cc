@@ -1,10 +1,10 @@
-#include "agent/file_glob.h"
+#include "base/glob.h"
 
 #include <chrono>
 
 #include <gtest/gtest.h>
 
-namespace atl::agent {
+namespace atl {
 namespace {
 
 bool fits(std::string_view pattern, std::string_view text) {
@@ -79,4 +79,4 @@ TEST(Glob, NoPatternTakesForEver) {
 }
 
 }  // namespace
-}  // namespace atl::agent
+}  // namespace atl

@@ -1,11 +1,12 @@
-#include "agent/file_glob.h"
+#include "base/glob.h"
+
+#include <errno.h>
 
 #include <algorithm>
 
-#include "agent/file_wire.h"
 #include "base/utf8.h"
 
-namespace atl::agent {
+namespace atl {
 namespace {
 
 constexpr size_t kMaxPatternBytes = 1024;
@@ -79,7 +80,7 @@ Glob::Token Glob::Parser::parse_stars(bool at_part_begin) {
 }
 
 Result<Glob> Glob::parse(std::string_view pattern) {
-  if (pattern.size() > kMaxPatternBytes) return file_error(EINVAL, "glob too long");
+  if (pattern.size() > kMaxPatternBytes) return Error(Code::kInvalid, "glob too long", EINVAL);
   Glob glob;
   glob.has_slash_ = pattern.find('/') != pattern.npos || pattern.find("**") != pattern.npos;
   Parser parser = {characters_of(pattern)};
@@ -97,7 +98,7 @@ Result<Glob> Glob::parse(std::string_view pattern) {
     } else {
       good = parser.take_literal(token.character);
     }
-    if (!good) return file_error(EINVAL, "malformed glob");
+    if (!good) return Error(Code::kInvalid, "malformed glob", EINVAL);
     glob.tokens_.push_back(std::move(token));
   }
   return glob;
@@ -158,4 +159,4 @@ bool Glob::matches(std::string_view text) const {
   return states[tokens_.size()];
 }
 
-}  // namespace atl::agent
+}  // namespace atl

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace atl::agent {
+namespace atl {
 
 class Glob {
  public:
@@ -40,4 +40,4 @@ class Glob {
   bool has_slash_ = false;
 };
 
-}  // namespace atl::agent
+}  // namespace atl
