@@ -26,10 +26,14 @@ struct OciSource {
 struct OciArchiveSource {
   std::string path;  // relative to the template's folder
 };
+struct OciLayoutSource {
+  std::string path;  // a directory, relative to the template's folder
+};
 struct RootfsTarSource {
   std::string path;  // relative to the template's folder
 };
-using ImageSource = std::variant<DebianSource, OciSource, OciArchiveSource, RootfsTarSource>;
+using ImageSource =
+    std::variant<DebianSource, OciSource, OciArchiveSource, OciLayoutSource, RootfsTarSource>;
 
 struct ContextRuntime {
   std::string language;
@@ -58,6 +62,7 @@ struct TemplateDefaults {
 struct TemplateManifest {
   std::string name;
   std::string description;
+  std::vector<std::string> aliases;  // other names of it
   ImageSource image;
   std::vector<std::string> setup;  // commands, run once with the build network
   std::optional<ContextRuntime> context;
