@@ -57,6 +57,38 @@ bool is_archive_path(std::string_view text) {
          ("/" + std::string(text) + "/").find("/../") == std::string::npos;
 }
 
+bool is_folder_name(std::string_view text) {
+  return is_archive_path(text) && text.find('/') == text.npos;
+}
+
+// "name" or "@scope/name".
+bool is_npm_name(std::string_view text) {
+  size_t slash = text.find('/');
+  if (text.starts_with('@') != (slash != text.npos)) return false;
+  std::string_view scope = slash == text.npos ? "a" : text.substr(1, slash - 1);
+  std::string_view name = text.substr(slash == text.npos ? 0 : slash + 1);
+  for (std::string_view part : {scope, name})
+    if (part.empty() || part.size() > 128 || !is_lower_or_digit(part[0]) ||
+        !is_made_of(part, is_lower_or_digit, "._-"))
+      return false;
+  return true;
+}
+
+// Exactly one version, so that the digest can be that of nothing else.
+bool is_npm_version(std::string_view text) {
+  return text.size() <= 32 && std::count(text.begin(), text.end(), '.') == 2 &&
+         text.front() != '.' && text.back() != '.' && text.find("..") == text.npos &&
+         text.find_first_not_of("0123456789.") == text.npos;
+}
+
+bool is_npm_integrity(std::string_view text) {
+  constexpr std::string_view kPrefix = "sha512-";
+  constexpr size_t kDigits64 = 86;  // of 64 bytes, before the padding
+  return text.size() == kPrefix.size() + kDigits64 + 2 && text.starts_with(kPrefix) &&
+         text.ends_with("==") &&
+         is_made_of(text.substr(kPrefix.size(), kDigits64), is_letter_or_digit, "+/");
+}
+
 bool is_module(std::string_view text) {
   return !text.empty() && text.size() <= 256 && text[0] != '.' && text.back() != '.' &&
          is_made_of(text, is_letter_or_digit, "._");
@@ -110,6 +142,20 @@ void read_debian(TomlSection& debian, DebianSource& source) {
   debian.finish();
 }
 
+void read_npm(TomlSection& package, std::vector<NpmPackage>& packages) {
+  NpmPackage npm;
+  package.require(package.text("name", npm.name), "name");
+  if (!is_npm_name(npm.name)) package.refuse("name", "is not the name of an npm package");
+  package.require(package.text("version", npm.version), "version");
+  if (npm.version.empty() || !is_npm_version(npm.version))
+    package.refuse("version", "must be one version like \"20.1.0\"");
+  package.require(package.text("integrity", npm.integrity), "integrity");
+  if (!is_npm_integrity(npm.integrity))
+    package.refuse("integrity", "must be \"sha512-\" and 88 characters of base 64");
+  package.finish();
+  packages.push_back(std::move(npm));
+}
+
 void read_image(TomlSection& image, TemplateManifest& manifest) {
   int sources = 0;
   if (auto debian = image.section("debian")) {
@@ -139,11 +185,21 @@ void read_image(TomlSection& image, TemplateManifest& manifest) {
     if (!is_archive_path(value)) image.refuse("rootfs_tar", "is not a file beneath the template");
     manifest.image = RootfsTarSource{value};
   }
+  for (TomlSection& package : image.sections("npm")) read_npm(package, manifest.npm);
+  if (image.text("files", manifest.files) && !is_folder_name(manifest.files))
+    image.refuse("files", "is not a folder beside the manifest");
   image.texts("setup", manifest.setup);
   check_all(image, "setup", manifest.setup, is_command);
   image.finish();
   if (sources != 1)
     image.refuse_section("needs exactly one of debian, oci, oci_archive, oci_layout, rootfs_tar");
+}
+
+void read_run(TomlSection& section, std::vector<LanguageRun>& runs) {
+  LanguageRun run = read_language_run(section);
+  for (const LanguageRun& other : runs)
+    if (other.language == run.language) section.refuse("language", "is there twice");
+  runs.push_back(std::move(run));
 }
 
 void read_context(TomlSection& context, TemplateManifest& manifest) {
@@ -224,6 +280,7 @@ Result<TemplateManifest> parse_template_manifest(std::string_view text, const st
   auto image = top.section("image");
   top.require(image.has_value(), "image");
   if (image) read_image(*image, manifest);
+  for (TomlSection& run : top.sections("run")) read_run(run, manifest.runs);
   if (auto context = top.section("context")) read_context(*context, manifest);
   if (auto defaults = top.section("defaults")) read_defaults(*defaults, manifest.defaults);
   if (auto network = top.section("network")) read_network(*network, manifest);

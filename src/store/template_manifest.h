@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/language_run.h"
 
 namespace atl::store {
 
@@ -34,6 +35,13 @@ struct RootfsTarSource {
 };
 using ImageSource =
     std::variant<DebianSource, OciSource, OciArchiveSource, OciLayoutSource, RootfsTarSource>;
+
+// Of the registry that the host's npm is configured for, checked by its digest.
+struct NpmPackage {
+  std::string name;
+  std::string version;
+  std::string integrity;  // sha512-<base 64>, as npm writes it
+};
 
 struct ContextRuntime {
   std::string language;
@@ -64,7 +72,10 @@ struct TemplateManifest {
   std::string description;
   std::vector<std::string> aliases;  // other names of it
   ImageSource image;
+  std::vector<NpmPackage> npm;     // beside the source's own packages
+  std::string files;               // a folder beneath the template's, copied over the image
   std::vector<std::string> setup;  // commands, run once with the build network
+  std::vector<LanguageRun> runs;   // one for each language; the first is the usual one
   std::optional<ContextRuntime> context;
   TemplateDefaults defaults;
   std::vector<std::string> network_allow;    // empty: deny everything

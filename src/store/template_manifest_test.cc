@@ -1,6 +1,10 @@
 #include "store/template_manifest.h"
 
+#include <filesystem>
+
 #include <gtest/gtest.h>
+
+#include "base/file.h"
 
 namespace atl::store {
 namespace {
@@ -87,6 +91,22 @@ TEST(TemplateManifest, AcceptsTheExampleOfTheDesign) {
   EXPECT_FALSE(manifest.pool_singleton);
 }
 
+TEST(TemplateManifest, AcceptsThoseThatComeWithAtoll) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(ATOLL_TEMPLATES)) {
+    if (!entry.is_directory()) continue;
+    std::string path = entry.path().string() + "/template.toml";
+    auto text = read_file(path);
+    ASSERT_TRUE(text.ok()) << path;
+    auto manifest = parse_template_manifest(*text, path);
+    ASSERT_TRUE(manifest.ok()) << manifest.error().message();
+    EXPECT_EQ(manifest->name, entry.path().filename().string());
+    EXPECT_FALSE(manifest->runs.empty()) << path;
+    ++count;
+  }
+  EXPECT_GT(count, 0u);
+}
+
 TEST(TemplateManifest, WhatIsLeftOutHasItsDefault) {
   TemplateManifest manifest = parse_or_die(kMinimal);
   EXPECT_FALSE(manifest.context.has_value());
@@ -125,6 +145,77 @@ TEST(TemplateManifest, EachSourceAndChoiceIsRead) {
   EXPECT_EQ(other.network_allow.size(), 3u);
   EXPECT_EQ(parse_or_die(std::string(kMinimal) + "[defaults]\ncpu = 2\n").defaults.cpu_millis,
             2000u);
+}
+
+constexpr std::string_view kIntegrity =
+    "sha512-PeHQM8wAdmHtZA1mBocygZxs5LiUWtsJezQTkBd0iY987KpGrD1O2tVEydvMZiuXceRanxt7rjTnDEBwOPujoQ="
+    "=";
+
+std::string with_npm(std::string_view name, std::string_view version, std::string_view integrity) {
+  return std::string(kMinimal) + "npm = [{ name = \"" + std::string(name) + "\", version = \"" +
+         std::string(version) + "\", integrity = \"" + std::string(integrity) + "\" }]\n";
+}
+
+TEST(TemplateManifest, NpmPackagesAndFilesArePinnedAndPlain) {
+  auto manifest =
+      parse_or_die(with_npm("@scope/node-x64", "20.20.2", kIntegrity) + "files = \"files\"\n");
+  ASSERT_EQ(manifest.npm.size(), 1u);
+  EXPECT_EQ(manifest.npm[0].name, "@scope/node-x64");
+  EXPECT_EQ(manifest.npm[0].version, "20.20.2");
+  EXPECT_EQ(manifest.npm[0].integrity, kIntegrity);
+  EXPECT_EQ(manifest.files, "files");
+  for (std::string_view name : {"", "a/b", "@a", "@/a", "@a/b/c", "../a", "A", "-a"})
+    EXPECT_NE(error_of(with_npm(name, "1.2.3", kIntegrity)), "accepted") << name;
+  for (std::string_view version : {"", "1", "1.2", "^1.2.3", "1.2.3-rc", "1..2", "1.2.", "latest"})
+    EXPECT_NE(error_of(with_npm("a", version, kIntegrity)), "accepted") << version;
+  for (std::string_view integrity : {"", "sha512-", "sha1-x", "sha512-a=="})
+    EXPECT_NE(error_of(with_npm("a", "1.2.3", integrity)), "accepted") << integrity;
+  EXPECT_NE(error_with("npm = [\"a\"]\n").find("every entry must be a table"), std::string::npos);
+  EXPECT_NE(error_with("npm = [{ name = \"a\", version = \"1.2.3\" }]\n").find("integrity"),
+            std::string::npos);
+  for (std::string_view files : {"", "..", "../x", "/etc", "a/b", "-a"})
+    EXPECT_NE(error_with("files = \"" + std::string(files) + "\"\n"), "accepted") << files;
+}
+
+TEST(TemplateManifest, LanguagesOfARunComeInTheirOrder) {
+  auto manifest = parse_or_die(std::string(kMinimal) +
+                               "[[run]]\nlanguage = \"cpp\"\nfile = \"main.cpp\"\n"
+                               "compile = [\"g++\", \"-o\", \"/tmp/main\", \"{files}\"]\n"
+                               "command = [\"/tmp/main\"]\n"
+                               "[[run]]\nlanguage = \"python\"\nfile = \"main.py\"\n"
+                               "inline = [\"python3\", \"-c\", \"{code}\"]\n"
+                               "command = [\"python3\", \"{file}\"]\n");
+  ASSERT_EQ(manifest.runs.size(), 2u);
+  EXPECT_EQ(manifest.runs[0].language, "cpp");
+  EXPECT_EQ(manifest.runs[0].compile.back(), "{files}");
+  EXPECT_TRUE(manifest.runs[0].inline_command.empty());
+  EXPECT_EQ(manifest.runs[1].file, "main.py");
+  EXPECT_EQ(manifest.runs[1].inline_command.size(), 3u);
+}
+
+TEST(TemplateManifest, ALanguageSaysAllThatARunNeeds) {
+  auto error_of_run = [](std::string_view lines) {
+    return error_with("[[run]]\n" + std::string(lines));
+  };
+  const std::string named = "language = \"go\"\nfile = \"main.go\"\n";
+  EXPECT_EQ(error_of_run(named + "command = [\"go\", \"{file}\"]\n"), "accepted");
+  EXPECT_EQ(error_of_run(named + "command = [\"go\"]\ncomand = []\n"),
+            "template.toml:8: unknown key \"comand\" in [run]; did you mean \"command\"?");
+  for (std::string_view lines :
+       {"", "command = []\n", "command = [\"\"]\n", "command = [\"{file}\"]\n",
+        "command = [\"go\", \"{code}\"]\n", "command = [\"go\", \"{path}\"]\n",
+        "command = [\"go\"]\ninline = [\"go\"]\n",
+        "command = [\"go\"]\ninline = [\"go\", \"{code}\", \"{code}\"]\n",
+        "command = [\"go\"]\ncompile = [\"go\"]\ninline = [\"go\", \"{code}\"]\n"})
+    EXPECT_NE(error_of_run(named + std::string(lines)), "accepted") << lines;
+  for (std::string_view file : {"", "../main.go", "a/b", "-x", ".x", "a b"})
+    EXPECT_NE(error_of_run("language = \"go\"\nfile = \"" + std::string(file) +
+                           "\"\ncommand = [\"go\"]\n"),
+              "accepted")
+        << file;
+  EXPECT_NE(error_with("run = 1\n"), "accepted");
+  const std::string twice = "[[run]]\n" + named + "command = [\"go\"]\n";
+  EXPECT_NE(error_with(twice + twice).find("is there twice"), std::string::npos);
 }
 
 TEST(TemplateManifest, UnknownKeyNamesFileLineAndTheNearestKey) {

@@ -10,6 +10,7 @@ namespace atl::store {
 namespace {
 
 constexpr size_t kMaxListEntries = 1024;
+constexpr size_t kMaxTables = 32;
 
 Error error_at(const std::string& file, size_t line, std::string_view message) {
   return Error(Code::kInvalid, file + ":" + std::to_string(line) + ": " + std::string(message));
@@ -248,6 +249,26 @@ std::optional<TomlSection> TomlSection::section(std::string_view key) {
     return std::nullopt;
   }
   return TomlSection(document_, *table, named(key));
+}
+
+std::vector<TomlSection> TomlSection::sections(std::string_view key) {
+  std::vector<TomlSection> found;
+  const toml::node* node = find(key);
+  if (node == nullptr) return found;
+  const toml::array* list = node->as_array();
+  if (list == nullptr || list->size() > kMaxTables) {
+    refuse(key, "must be a list of at most " + std::to_string(kMaxTables) + " tables");
+    return found;
+  }
+  for (const toml::node& entry : *list) {
+    const toml::table* table = entry.as_table();
+    if (table == nullptr) {
+      document_.fail(entry, named(key) + ": every entry must be a table");
+      return {};
+    }
+    found.emplace_back(document_, *table, named(key));
+  }
+  return found;
 }
 
 void TomlSection::finish() {

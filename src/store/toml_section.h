@@ -62,6 +62,8 @@ class TomlSection {
   // A number of 0.01 or more, times 1000.
   bool millis(std::string_view key, Range range_millis, uint64_t& value_millis);
   std::optional<TomlSection> section(std::string_view key);
+  // A list of tables; empty when the key is missing.
+  std::vector<TomlSection> sections(std::string_view key);
 
   // Refuses the value of a key that was read.
   void refuse(std::string_view key, std::string_view why);
