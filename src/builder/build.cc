@@ -74,8 +74,8 @@ class Build {
     ATOLL_TRY(std::string wanted, run_in_jail(workshop_.ground, jail(kOwning, {order_.file}),
                                               [this] { return open_pack(order_.file); }));
     crash_point("build.opened");
-    if (wanted == kFetchDebian) ATOLL_TRY_VOID(fetch_packages());
-    if (wanted == kFetchRegistry) ATOLL_TRY_VOID(fetch_layers());
+    if (wanted == kFetchDebian || wanted == kFetchBoth) ATOLL_TRY_VOID(fetch_packages());
+    if (wanted == kFetchRegistry || wanted == kFetchBoth) ATOLL_TRY_VOID(fetch_layers());
     crash_point("build.fetched");
     return stage(jail(kOwning, {}), unpack_source);
   }

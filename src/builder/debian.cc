@@ -91,16 +91,22 @@ void bound_cache() {
     std::filesystem::remove(entry.path(), error);
 }
 
-std::vector<std::string> command(const store::DebianSource& source, const std::string& target,
-                                 const std::vector<std::string>& reach) {
+struct Debootstrap {
+  const store::DebianSource& source;
+  const std::string& files;
+  const std::string& target;
+  std::vector<std::string> reach;  // options for apt
+};
+
+std::vector<std::string> command(const Debootstrap& order) {
   std::vector<std::string> words = {
       "/usr/bin/mmdebstrap", "--mode=unshare",          "--format=tar",
       "--variant=essential", "--skip=essential/unlink", "--skip=chroot/mount/sys"};
-  for (const std::string& option : reach) words.push_back("--aptopt=" + option);
+  for (const std::string& option : order.reach) words.push_back("--aptopt=" + option);
   words.push_back("--aptopt=APT::Install-Recommends \"false\";");
   for (const char* option : kDpkgOptions) words.push_back(std::string("--dpkgopt=") + option);
   std::string packages;
-  for (const std::string& package : source.packages)
+  for (const std::string& package : order.source.packages)
     packages += (packages.empty() ? "" : ",") + package;
   if (!packages.empty()) words.push_back("--include=" + packages);
   // An essential package wants usrmerge, which brings 45 MB of Perl, or usr-is-merged, which
@@ -108,14 +114,16 @@ std::vector<std::string> command(const store::DebianSource& source, const std::s
   words.push_back("--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr");
   words.push_back(std::string("--setup-hook=") + kTakeFromCache);
   words.push_back(std::string("--customize-hook=") + kKeepInCache);
+  if (!order.files.empty()) words.push_back("--customize-hook=cp -rT " + order.files + " \"$1\"");
   words.push_back(std::string("--customize-hook=") + kCompilePython);
-  words.insert(words.end(), {source.suite, target, "/build/sources.list"});
+  words.insert(words.end(), {order.source.suite, order.target, "/build/sources.list"});
   return words;
 }
 
 }  // namespace
 
-Result<void> make_debian_root(const store::DebianSource& source, const std::string& target) {
+Result<void> make_debian_root(const store::DebianSource& source, const std::string& files,
+                              const std::string& target) {
   bound_cache();
   ATOLL_TRY_VOID(make_directory("/build/tmp", 01777));
   if (chmod("/build/tmp", 01777) != 0) return Error::system("chmod");
@@ -125,7 +133,8 @@ Result<void> make_debian_root(const store::DebianSource& source, const std::stri
   ATOLL_TRY_VOID(replace_file("/build/sources.list", list, 0644));
   ATOLL_TRY(std::string dump,
             read_program({{"/usr/bin/apt-config", "dump"}, {"PATH=/usr/bin:/bin"}}));
-  return run_program({command(source, target, reach_options(dump)), environment()});
+  Debootstrap order{source, files, target, reach_options(dump)};
+  return run_program({command(order), environment()});
 }
 
 bool is_kept_of_debian(std::string_view path) {

@@ -10,7 +10,9 @@
 namespace atl::builder {
 
 // Leaves the tar at `target`. Packages are taken from /cache if they are there, and left there.
-Result<void> make_debian_root(const store::DebianSource& source, const std::string& target);
+// `files`: a directory whose Python sources are compiled with the others; empty: none.
+Result<void> make_debian_root(const store::DebianSource& source, const std::string& files,
+                              const std::string& target);
 
 // Whether an entry of that tar belongs in an image: not caches, lists, logs and the like.
 bool is_kept_of_debian(std::string_view path);

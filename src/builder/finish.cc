@@ -15,7 +15,6 @@ namespace {
 
 constexpr uid_t kUser = 1000;
 constexpr size_t kMaxPasswdBytes = 1 << 20;
-constexpr timespec kTimes[2] = {{1'700'000'000, 0}, {1'700'000'000, 0}};
 
 struct Place {
   const char* name;
@@ -52,7 +51,6 @@ Result<void> make_mount_point(int root, const Place& place, bool emptied) {
   if (emptied) ATOLL_TRY_VOID(empty_directory(made.get()));
   if (fchmod(made.get(), place.mode) != 0 || fchown(made.get(), 0, 0) != 0)
     return Error::system(std::string("make ") + place.name);
-  if (futimens(made.get(), kTimes) != 0) return Error::system("set a time");
   return {};
 }
 
@@ -62,7 +60,6 @@ Result<void> write_file(int directory, const std::string& name, std::string_view
   ATOLL_TRY(Fd file, open_at(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
   ATOLL_TRY_VOID(write_all(file.get(), text));
   if (fchmod(file.get(), mode) != 0) return Error::system("chmod " + name);
-  if (futimens(file.get(), kTimes) != 0) return Error::system("set a time");
   return {};
 }
 
@@ -138,10 +135,7 @@ Result<void> add_user(int root, int etc) {
   ATOLL_TRY(Fd homes, want_directory(root, "home", 0755));
   ATOLL_TRY(Fd home, want_directory(homes.get(), "user", 0755));
   if (fchown(home.get(), kUser, kUser) != 0) return Error::system("chown home/user");
-  ATOLL_TRY_VOID(copy_skeleton(etc, home.get()));
-  for (int directory : {home.get(), homes.get()})
-    if (futimens(directory, kTimes) != 0) return Error::system("set a time");
-  return {};
+  return copy_skeleton(etc, home.get());
 }
 
 }  // namespace
@@ -158,9 +152,6 @@ Result<void> finish_tree(Tree& tree) {
   for (const Place& place : kMountPoints) ATOLL_TRY_VOID(make_mount_point(root, place, true));
   ATOLL_TRY_VOID(make_mount_point(root, {"tmp", 01777}, false));
   ATOLL_TRY_VOID(make_mount_point(var.get(), {"tmp", 01777}, false));
-  ATOLL_TRY_VOID(tree.settle_times());
-  for (int directory : {etc.get(), var.get(), root})
-    if (futimens(directory, kTimes) != 0) return Error::system("set a time");
   if (fchmod(root, 0755) != 0 || fchown(root, 0, 0) != 0) return Error::system("chmod the root");
   return {};
 }

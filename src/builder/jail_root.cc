@@ -19,13 +19,12 @@ constexpr uint64_t kReadOnly = kNoSuidNoDev | MOUNT_ATTR_RDONLY;
 // The loader's cache, else every start looks through all directories.
 constexpr const char* kEtcAlways[] = {"ld.so.cache"};
 // How this host reaches mirrors and registries, and whom it trusts.
-constexpr const char* kEtcNetwork[] = {"apt",           "ssl",      "ca-certificates",
-                                       "resolv.conf",   "dpkg",     "hosts",
-                                       "nsswitch.conf", "gai.conf", "perl"};
+constexpr const char* kEtcNetwork[] = {"apt",  "ssl",   "ca-certificates", "resolv.conf", "npmrc",
+                                       "dpkg", "hosts", "nsswitch.conf",   "gai.conf",    "perl"};
 constexpr const char* kDevices[] = {"null",    "zero", "full",    "random",
                                     "urandom", "tty",  "console", "ptmx"};
 constexpr const char* kDirectories[] = {
-    "etc",     "dev",     "dev/pts", "dev/shm", "proc",         "sys",  "run", "tmp",  "var",
+    "etc",     "dev",     "dev/pts", "dev/shm", "proc",         "sys",   "run", "tmp",  "var",
     "var/tmp", "var/lib", "var/log", "root",    "var/lib/dpkg", "build", "usr", "cache"};
 constexpr const char* kUsrParts[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 constexpr std::string_view kPasswd =

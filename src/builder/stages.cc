@@ -9,7 +9,9 @@
 #include "builder/archive_file.h"
 #include "builder/debian.h"
 #include "builder/finish.h"
+#include "builder/npm.h"
 #include "builder/oci_layout.h"
+#include "builder/pack_files.h"
 #include "builder/program.h"
 #include "builder/registry.h"
 #include "builder/tree.h"
@@ -24,6 +26,7 @@ using store::TemplateManifest;
 constexpr const char* kPack = "/build/pack";
 constexpr const char* kDebianTar = "/build/root.tar";
 constexpr const char* kLayout = "/build/oci";
+constexpr const char* kNpm = "/build/npm";
 constexpr const char* kRoot = "/build/root";
 constexpr const char* kImage = "/build/image.erofs";
 constexpr size_t kMaxManifestBytes = 256 * 1024;
@@ -54,9 +57,9 @@ Result<TemplateManifest> read_manifest() {
   return store::parse_template_manifest(*text, "template.toml");
 }
 
-Result<void> unpack_into(Tree& tree, int fd, UnpackBudget& budget, const Tree::Wanted& wanted) {
+Result<void> unpack_into(Tree& tree, int fd, UnpackBudget& budget, const Tree::Place& place) {
   ATOLL_TRY(ArchiveFile archive, ArchiveFile::open(fd, budget));
-  return tree.add(archive, Tree::Kind::kPlain, wanted);
+  return tree.add(archive, Tree::Kind::kPlain, place);
 }
 
 Result<void> unpack_layers(Tree& tree, int layout, UnpackBudget& budget) {
@@ -74,11 +77,17 @@ Result<void> unpack_layers(Tree& tree, int layout, UnpackBudget& budget) {
   return {};
 }
 
+bool keep_of_debian(ArchiveEntry& entry) {
+  std::string_view path = entry.path;
+  if (path.starts_with("./")) path.remove_prefix(2);
+  return is_kept_of_debian(path);
+}
+
 Result<void> unpack_manifest_source(Tree& tree, const TemplateManifest& manifest) {
   UnpackBudget budget;
   if (std::holds_alternative<store::DebianSource>(manifest.image)) {
     ATOLL_TRY(Fd tar, open_file(kDebianTar, O_RDONLY | O_NOFOLLOW));
-    return unpack_into(tree, tar.get(), budget, is_kept_of_debian);
+    return unpack_into(tree, tar.get(), budget, keep_of_debian);
   }
   if (const auto* tar = std::get_if<store::RootfsTarSource>(&manifest.image)) {
     ATOLL_TRY(Fd file, open_in_pack(tar->path, 0));
@@ -97,12 +106,11 @@ Result<void> unpack_manifest_source(Tree& tree, const TemplateManifest& manifest
   return unpack_layers(tree, layout.root(), budget);
 }
 
-Result<std::string> finish(Tree& tree) {
+Result<void> finish(Tree& tree) {
   if (tree.left_out() > 0)
     printf("%llu devices, sockets and FIFOs were left out\n",
            static_cast<unsigned long long>(tree.left_out()));
-  ATOLL_TRY_VOID(finish_tree(tree));
-  return std::string();
+  return finish_tree(tree);
 }
 
 }  // namespace
@@ -113,9 +121,10 @@ Result<std::string> open_pack(int pack) {
   ATOLL_TRY(Tree tree, Tree::open(kPack));
   ATOLL_TRY_VOID(unpack_into(tree, pack, budget, {}));
   ATOLL_TRY(TemplateManifest manifest, read_manifest());
-  if (std::holds_alternative<store::DebianSource>(manifest.image)) return std::string(kFetchDebian);
+  if (std::holds_alternative<store::DebianSource>(manifest.image))
+    return std::string(manifest.npm.empty() ? kFetchDebian : kFetchBoth);
   if (std::holds_alternative<store::OciSource>(manifest.image)) return std::string(kFetchRegistry);
-  return std::string(kFetchNothing);
+  return std::string(manifest.npm.empty() ? kFetchNothing : kFetchRegistry);
 }
 
 Result<std::string> fetch_debian() {
@@ -123,16 +132,17 @@ Result<std::string> fetch_debian() {
   ATOLL_TRY(TemplateManifest manifest, read_manifest());
   const auto* source = std::get_if<store::DebianSource>(&manifest.image);
   if (source == nullptr) return Error(Code::kInvalid, "template.toml has changed");
-  ATOLL_TRY_VOID(make_debian_root(*source, kDebianTar));
+  std::string files = manifest.files.empty() ? "" : kPack + ("/" + manifest.files);
+  ATOLL_TRY_VOID(make_debian_root(*source, files, kDebianTar));
   return std::string();
 }
 
 Result<std::string> fetch_registry(int credentials) {
   say("2/5 fetching the image");
   ATOLL_TRY(TemplateManifest manifest, read_manifest());
-  const auto* source = std::get_if<store::OciSource>(&manifest.image);
-  if (source == nullptr) return Error(Code::kInvalid, "template.toml has changed");
-  ATOLL_TRY_VOID(fetch_image(source->reference, credentials, kLayout));
+  if (const auto* source = std::get_if<store::OciSource>(&manifest.image))
+    ATOLL_TRY_VOID(fetch_image(source->reference, credentials, kLayout));
+  if (!manifest.npm.empty()) ATOLL_TRY_VOID(fetch_npm(manifest.npm, kNpm));
   return std::string();
 }
 
@@ -141,7 +151,15 @@ Result<std::string> unpack_source() {
   ATOLL_TRY(TemplateManifest manifest, read_manifest());
   ATOLL_TRY(Tree tree, Tree::open(kRoot));
   ATOLL_TRY_VOID(unpack_manifest_source(tree, manifest));
-  return finish(tree);
+  UnpackBudget budget;
+  ATOLL_TRY_VOID(install_npm(tree, manifest.npm, kNpm, budget));
+  ATOLL_TRY_VOID(finish(tree));
+  if (!manifest.files.empty()) {
+    ATOLL_TRY(Fd files, open_in_pack(manifest.files, O_DIRECTORY));
+    ATOLL_TRY_VOID(copy_pack_files(files.get(), tree.root()));
+  }
+  ATOLL_TRY_VOID(tree.settle_times());
+  return std::string();
 }
 
 Result<std::string> unpack_tree(int archive) {
@@ -149,7 +167,9 @@ Result<std::string> unpack_tree(int archive) {
   UnpackBudget budget;
   ATOLL_TRY(Tree tree, Tree::open(kRoot));
   ATOLL_TRY_VOID(unpack_into(tree, archive, budget, {}));
-  return finish(tree);
+  ATOLL_TRY_VOID(finish(tree));
+  ATOLL_TRY_VOID(tree.settle_times());
+  return std::string();
 }
 
 Result<std::string> write_image() {

@@ -20,11 +20,12 @@ namespace atl::builder {
 inline constexpr const char* kFetchNothing = "nothing";
 inline constexpr const char* kFetchDebian = "debian";
 inline constexpr const char* kFetchRegistry = "registry";
+inline constexpr const char* kFetchBoth = "both";
 
 Result<std::string> open_pack(int pack);
 
 Result<std::string> fetch_debian();
-// `credentials`: a file, or -1.
+// Layers of an image, packages of npm. `credentials`: a file, or -1.
 Result<std::string> fetch_registry(int credentials);
 
 // What open_pack() and the fetch have left.

@@ -20,6 +20,7 @@ constexpr std::string_view kWhiteout = ".wh.";
 constexpr std::string_view kOpaque = ".wh..wh..opq";
 // mkfs gives later ones this time; see image_stage.cc.
 constexpr int64_t kLatestTime = 2'000'000'000;
+constexpr int64_t kNewTime = 1'700'000'000;
 constexpr size_t kMaxRemovedDepth = 1024;
 constexpr uint64_t kSpaceCheckBytes = 64ull << 20;
 
@@ -53,6 +54,25 @@ Result<void> check_space(int fd) {
   if (fstatvfs(fd, &facts) != 0) return Error::system("statvfs");
   if (facts.f_bavail * facts.f_frsize < kFreeSpaceFloorBytes)
     return Error(Code::kExhausted, "less than 1 GiB is free on this host's disk");
+  return {};
+}
+
+Result<void> settle_new_times(int directory, int64_t since, size_t depth) {
+  if (depth > kMaxRemovedDepth) return Error(Code::kInvalid, "the tree is too deep");
+  ATOLL_TRY(Fd listed, open_at(directory, ".", O_RDONLY | O_DIRECTORY));
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(listed.release()), closedir);
+  if (!entries) return Error::system("read a directory");
+  while (const dirent* entry = readdir(entries.get())) {
+    std::string name = entry->d_name;
+    struct stat facts;
+    if (name == "..") continue;
+    if (fstatat(directory, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0)
+      return Error::system("stat " + name);
+    if (facts.st_mtim.tv_sec >= since) ATOLL_TRY_VOID(set_time(directory, name, kNewTime));
+    if (!S_ISDIR(facts.st_mode) || name == ".") continue;
+    ATOLL_TRY(Fd inner, open_at(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    ATOLL_TRY_VOID(settle_new_times(inner.get(), since, depth + 1));
+  }
   return {};
 }
 
@@ -105,7 +125,7 @@ Result<std::vector<std::string>> split_path(std::string_view path) {
 Result<Tree> Tree::open(const std::string& path) {
   ATOLL_TRY_VOID(make_directory(path, 0755));
   ATOLL_TRY(Fd root, open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  return Tree(std::move(root));
+  return Tree(std::move(root), time(nullptr));
 }
 
 Result<int> Tree::parent_of(const std::vector<std::string>& parts, Missing missing) {
@@ -150,13 +170,13 @@ Result<void> Tree::apply_whiteouts(ArchiveFile& layer) {
   return {};
 }
 
-Result<void> Tree::add(ArchiveFile& archive, Kind kind, const Wanted& wanted) {
+Result<void> Tree::add(ArchiveFile& archive, Kind kind, const Place& place) {
   while (true) {
     ATOLL_TRY(std::optional<ArchiveEntry> entry, archive.next());
     if (!entry) return {};
+    if (place && !place(*entry)) continue;
     ATOLL_TRY(std::vector<std::string> parts, split_path(entry->path));
     if (parts.empty() || (kind == Kind::kLayer && parts.back().starts_with(kWhiteout))) continue;
-    if (wanted && !wanted(join(parts, parts.size()))) continue;
     auto added = add_entry(archive, *entry, parts);
     if (!added) return std::move(added).error().with_context(entry->path);
   }
@@ -266,7 +286,7 @@ Result<void> Tree::settle_times() {
     ATOLL_TRY_VOID(set_time(directory.get(), ".", item->modified));
   }
   directory_times_.clear();
-  return {};
+  return settle_new_times(root_.get(), opened_at_, 0);
 }
 
 }  // namespace atl::builder

@@ -32,11 +32,12 @@ class Tree {
   // What an OCI layer hides of those below it; the order of its entries does not matter.
   Result<void> apply_whiteouts(ArchiveFile& layer);
   enum class Kind : unsigned char { kPlain, kLayer };
-  // Adds the entries that `wanted` says yes to (a path without "./" and "/" at its ends); those of
-  // a kLayer that hide others are not files.
-  using Wanted = std::function<bool(std::string_view path)>;
-  Result<void> add(ArchiveFile& archive, Kind kind, const Wanted& wanted);
-  // Times of directories, once nothing is added any more.
+  // Adds the entries that `place` says yes to, after it has changed them if it likes; those of a
+  // kLayer that hide others are not files.
+  using Place = std::function<bool(ArchiveEntry& entry)>;
+  Result<void> add(ArchiveFile& archive, Kind kind, const Place& place);
+  // Once nothing is added any more: directories get the times that archives gave them, and what was
+  // made since the tree was opened gets one fixed time, so that the same input gives one image.
   Result<void> settle_times();
 
   uint64_t left_out() const { return left_out_; }
@@ -49,7 +50,7 @@ class Tree {
   };
   enum class Missing : unsigned char { kMake, kFail };
 
-  explicit Tree(Fd root) : root_(std::move(root)) {}
+  Tree(Fd root, int64_t opened_at) : root_(std::move(root)), opened_at_(opened_at) {}
   Result<int> parent_of(const std::vector<std::string>& parts, Missing missing);
   Result<void> add_entry(ArchiveFile& archive, const ArchiveEntry& entry,
                          const std::vector<std::string>& parts);
@@ -60,6 +61,7 @@ class Tree {
   Result<void> set_owner(const ArchiveEntry& entry, int parent, const std::string& name);
 
   Fd root_;
+  int64_t opened_at_;        // seconds
   std::string parent_path_;  // of parent_, as the last entry named it
   Fd parent_;
   std::vector<DirectoryTime> directory_times_;

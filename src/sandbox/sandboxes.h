@@ -14,7 +14,7 @@
 
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_change.h"
-#include "store/templates.h"
+#include "sandbox/templates.h"
 
 namespace atl::sandbox {
 
@@ -24,6 +24,8 @@ enum class OnNameConflict : unsigned char { kError, kUse };
 // A checked request; absent limits come from the template.
 struct CreateSandbox {
   std::string template_name;
+  // Starts from this image instead, with the usual limits: for the setup of a template.
+  std::optional<Digest> image;
   std::optional<std::string> name;
   OnNameConflict on_name_conflict = OnNameConflict::kError;
   std::optional<uint32_t> cpu_millis;
@@ -56,7 +58,7 @@ struct Created {
 
 class Sandboxes {
  public:
-  Sandboxes(Services services, Admission& admission, store::Templates& templates);
+  Sandboxes(Services services, Admission& admission, Templates& templates);
 
   Task<Result<Created>> create(store::TenantId tenant, CreateSandbox request);
   std::shared_ptr<Sandbox> find(store::TenantId tenant, SandboxId id) const;
@@ -78,7 +80,9 @@ class Sandboxes {
   SteadyTime next_due() const;
 
   Services& services() { return services_; }
-  store::Templates& templates() { return templates_; }
+  Templates& templates() { return templates_; }
+  // What those that exist were started from.
+  std::vector<Digest> images() const;
   size_t size() const { return all_.size(); }
 
  private:
@@ -100,7 +104,7 @@ class Sandboxes {
 
   Services services_;
   Admission& admission_;
-  store::Templates& templates_;
+  Templates& templates_;
   std::map<SandboxId, std::shared_ptr<Sandbox>> all_;
   std::map<Name, SandboxId> names_;
   SteadyTime wake_ = SteadyTime::max();  // when wait_due() returns, if it waits

@@ -111,7 +111,8 @@ Result<std::vector<RunFile>> take_files(json::object& object) {
   return files;
 }
 
-Result<void> take_code(json::object& object, json::object& exec, Sandboxes& sandboxes) {
+Result<void> take_code(json::object& object, json::object& exec, Sandboxes& sandboxes,
+                       store::TenantId tenant) {
   json::value* code = object.if_contains("code");
   if (!code || code->is_null()) {
     object.erase("code");
@@ -125,7 +126,7 @@ Result<void> take_code(json::object& object, json::object& exec, Sandboxes& sand
         .with_field("code");
   std::string language = "python";  // without a template the create that follows is refused
   if (name && name->is_string()) {
-    ATOLL_TRY(auto found, sandboxes.templates().find_template(name->get_string()));
+    ATOLL_TRY(auto found, sandboxes.templates().find_template(tenant, name->get_string()));
     if (found) language = found->manifest.context ? found->manifest.context->language : "";
   }
   ATOLL_TRY(exec["cmd"], command_of(language, *text));
@@ -133,7 +134,7 @@ Result<void> take_code(json::object& object, json::object& exec, Sandboxes& sand
   return {};
 }
 
-Result<Run> parse_run(std::string_view body, Sandboxes& sandboxes) {
+Result<Run> parse_run(std::string_view body, Sandboxes& sandboxes, store::TenantId tenant) {
   ATOLL_TRY(json::object object, parse_object(body));
   Run run;
   // A run deletes its sandbox: never one that was there before.
@@ -147,7 +148,7 @@ Result<Run> parse_run(std::string_view body, Sandboxes& sandboxes) {
     if (value && !value->is_null()) run.exec[field] = *value;
     object.erase(field);
   }
-  ATOLL_TRY_VOID(take_code(object, run.exec, sandboxes));
+  ATOLL_TRY_VOID(take_code(object, run.exec, sandboxes, tenant));
   if (!run.exec.contains("cmd") && !run.exec.contains("shell"))
     return Error(Code::kInvalid, "cmd, shell or code is required")
         .with_reason("missing_field")
@@ -250,7 +251,7 @@ double ms_since(SteadyTime start) {
 
 http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
   SteadyTime begin = std::chrono::steady_clock::now();
-  ATOLL_CO_TRY(Run run, parse_run(call.body, sandboxes));
+  ATOLL_CO_TRY(Run run, parse_run(call.body, sandboxes, call.tenant));
   ATOLL_CO_TRY(sandbox::Created created, co_await sandboxes.create(call.tenant, run.create));
   std::shared_ptr<Sandbox> sandbox = created.sandbox;
   Doomed doomed(sandboxes, sandbox);
