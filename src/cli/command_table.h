@@ -25,7 +25,7 @@ struct Typed {
   ServerChoice server;
   bool json = false;
 
-  bool detach = false, allow_remote = false;
+  bool detach = false, allow_remote = false, anew = false;
   std::string listen = kDefaultListen;
   std::string directory, public_key, tenant, key_name, shell;
   bool list = false;
@@ -65,6 +65,7 @@ struct CommandGroup {
 CommandGroup sandbox_entries();
 CommandGroup program_entries();
 CommandGroup file_entries();
+CommandGroup template_entries();
 CommandGroup host_entries();
 std::vector<CommandGroup> command_table();
 

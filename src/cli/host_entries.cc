@@ -19,12 +19,6 @@ void add_selftest(CLI::App& app, Typed& typed) {
   app.add_flag("--list", typed.list, "List the attacks and run none");
 }
 
-void add_template_add(CLI::App& app, Typed& typed) {
-  app.add_option("directory", typed.directory, "What tools/build-template made")
-      ->required()
-      ->type_name("DIR");
-}
-
 void add_key_create(CLI::App& app, Typed& typed) {
   app.add_option("--tenant", typed.tenant, "Whose key; made if new (default: local)")
       ->type_name("NAME");
@@ -62,10 +56,6 @@ Result<Command> make_selftest(const Typed& typed, const CLI::App&) {
   return Command(SelftestCommand{typed.list ? Mode::kList : Mode::kRun, typed.only});
 }
 
-Result<Command> make_template_add(const Typed& typed, const CLI::App&) {
-  return Command(AddTemplateCommand{typed.directory});
-}
-
 Result<Command> make_key_create(const Typed& typed, const CLI::App&) {
   return Command(CreateKeyCommand{typed.tenant, typed.key_name});
 }
@@ -95,12 +85,6 @@ constexpr CommandEntry kEntries[] = {
      "  atoll selftest\n"
      "  atoll selftest --list",
      add_selftest, make_selftest},
-    {"template ls", "List the installed templates", "  atoll template ls", nullptr,
-     make_plain<ListTemplatesCommand>},
-    {"template add", "Install a built template (root)",
-     "  tools/build-template templates/python build/images\n"
-     "  atoll template add build/images/python",
-     add_template_add, make_template_add},
     {"key show-local", "Print the key of this host (root)",
      "  export ATOLL_KEY=$(atoll key show-local)", nullptr, make_plain<ShowKeyCommand>},
     {"key create", "Make a key and print it, this once",

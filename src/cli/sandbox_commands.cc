@@ -10,6 +10,7 @@
 #include "cli/api.h"
 #include "cli/exit_code.h"
 #include "cli/readable.h"
+#include "cli/template_progress.h"
 #include "cli/terminal.h"
 
 namespace atl::cli {
@@ -123,7 +124,7 @@ void print_usage_row(const std::string& id, const std::string& verdict, const js
 
 Result<int> run_command(const CommandLine& line, const CreateCommand& create) {
   ATOLL_TRY(Api api, connect(line));
-  ATOLL_TRY(json::object sandbox, api.create_sandbox(create.sandbox));
+  ATOLL_TRY(json::object sandbox, create_when_built(api, create.sandbox));
   if (line.format == Format::kJson)
     print_json(sandbox);
   else

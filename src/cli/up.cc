@@ -1,11 +1,13 @@
 // `atoll up`: makes the directories, takes the lock and supervises, in the foreground or detached.
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/built_in.h"
 #include "cli/host.h"
 #include "cli/host_commands.h"
 #include "cli/log_file.h"
@@ -50,8 +52,15 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
                               .identity = plan.daemon,
                               .lock_path = places.daemon_lock(),
                               .log_path = logged ? places.logs() + "/atolld.log" : ""};
+  SupervisedProgram builder = {.name = "atoll-builder",
+                               .path = plan.binaries + "/atoll-builder",
+                               .arguments = {"--state-dir", places.state, "--run-dir", places.run,
+                                             "--client-uid", std::to_string(plan.daemon.uid)},
+                               .identity = std::nullopt,
+                               .lock_path = places.builder_lock(),
+                               .log_path = logged ? places.logs() + "/atoll-builder.log" : ""};
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
-  return {std::move(warden), std::move(daemon)};
+  return {std::move(warden), std::move(builder), std::move(daemon)};
 }
 
 Result<UpPlan> make_plan(const CommandLine& line, const UpCommand& up) {
@@ -59,8 +68,8 @@ Result<UpPlan> make_plan(const CommandLine& line, const UpCommand& up) {
   UpPlan plan{.places = line.places, .up = up, .daemon = {}, .binaries = ""};
   ATOLL_TRY(plan.daemon, find_daemon_identity());
   ATOLL_TRY(plan.binaries, find_binaries());
-  for (const char* name :
-       {"/atoll-warden", "/atolld", "/atoll-agent", "/atoll-sudo", "/atoll-notary"})
+  for (const char* name : {"/atoll-warden", "/atolld", "/atoll-agent", "/atoll-sudo",
+                           "/atoll-notary", "/atoll-builder"})
     if (access((plan.binaries + name).c_str(), X_OK) != 0)
       return Error::system("find " + plan.binaries + name);
   return plan;
@@ -124,7 +133,7 @@ Result<void> wait_until_ready(const UpPlan& plan, int supervisor) {
 }
 
 void show_logs(const UpPlan& plan) {
-  for (const char* name : {"supervisor", "atoll-warden", "atolld"}) {
+  for (const char* name : {"supervisor", "atoll-warden", "atoll-builder", "atolld"}) {
     std::string path = plan.places.logs() + "/" + name + ".log";
     if (access(path.c_str(), F_OK) != 0) continue;
     std::string lines = escape_controls(last_lines(path, kShownLogLines));
@@ -166,6 +175,8 @@ Result<int> run_command(const CommandLine& line, const UpCommand& up) {
   ATOLL_TRY_VOID(refuse_taken_port(plan));
   ATOLL_TRY_VOID(make_state_directories(plan.places, plan.daemon));
   configure_log("atoll-up", LogLevel::kInfo);
+  umask(022);
+  ATOLL_TRY_VOID(install_built_in(plan.binaries, plan.places));
   if (up.mode == UpCommand::Mode::kDetached) return detach(plan, line.format);
   ATOLL_TRY_VOID(supervise(plan));
   return 0;
