@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,6 +56,9 @@ int main(int argc, char** argv) {
             static_cast<int>(builder::kUsage.size()), builder::kUsage.data());
     return 2;
   }
+  // For fetch stages, which inherit it.
+  if (!options->npm_registry.empty())
+    setenv("npm_config_registry", options->npm_registry.c_str(), 1);
   Result<void> result = run(*options);
   if (result) return 0;
   log_error("the builder stops", {result.error()});

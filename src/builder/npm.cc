@@ -74,7 +74,7 @@ Result<void> fetch_one(const store::NpmPackage& package, const std::string& path
     return Error(
         Code::kUnavailable,
         (answer ? url + " answered " + std::to_string(answer->status) : answer.error().message()) +
-            "; set \"registry\" in /etc/npmrc to one that this host can reach");
+            "; make the npm registry reachable: set npm_config_registry before `atoll up`");
   std::string found = integrity_of(hash.get());
   if (found != package.integrity)
     return Error(Code::kInvalid,

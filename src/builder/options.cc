@@ -26,6 +26,10 @@ Result<Options> parse_options(std::span<char* const> arguments) {
       has_uid = true;
       continue;
     }
+    if (name == "--npm-registry") {
+      options.npm_registry = value;
+      continue;
+    }
     std::string* path = name == "--state-dir" ? &options.state_dir
                         : name == "--run-dir" ? &options.run_dir
                         : name == "--out"     ? &options.out_dir

@@ -19,7 +19,8 @@ inline constexpr std::string_view kUsage =
 struct Options {
   std::string state_dir;
   std::string run_dir;
-  std::string out_dir;  // not empty: build what comes on standard input and end
+  std::string out_dir;       // not empty: build what comes on standard input and end
+  std::string npm_registry;  // empty: as /etc/npmrc says, or the public one
   uid_t client_uid = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "cli/host.h"
 #include "cli/host_commands.h"
 #include "cli/log_file.h"
+#include "cli/npm_registry.h"
 #include "cli/server.h"
 #include "cli/state_directory.h"
 #include "cli/supervisor.h"
@@ -59,6 +60,8 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
                                .identity = std::nullopt,
                                .lock_path = places.builder_lock(),
                                .log_path = logged ? places.logs() + "/atoll-builder.log" : ""};
+  if (std::string registry = find_npm_registry(); !registry.empty())
+    builder.arguments.insert(builder.arguments.end(), {"--npm-registry", registry});
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
   return {std::move(warden), std::move(builder), std::move(daemon)};
 }
