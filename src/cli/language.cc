@@ -48,7 +48,7 @@ const Language* named(std::string_view name) {
 
 // "python-data-science" speaks Python.
 const Language* of_template(std::string_view template_name) {
-  return named(template_name.substr(0, template_name.find('-')));
+  return named(template_name.substr(0, template_name.find_first_of("-@")));
 }
 
 }  // namespace
