@@ -7,7 +7,10 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary atoll-builder
 RELEASE := build/release
-TEMPLATES := $(wildcard templates/*/template.toml)
+TEMPLATES := $(patsubst templates/%/template.toml,%,$(wildcard templates/*/template.toml))
+# Whose images are built: of quickstart and bench, of the tests, of the long tests.
+IMAGES ?= python
+TEST_IMAGES := python bash cpp-algorithm
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,19 +26,19 @@ build: setup ## build the programs into build/release/bin
 images:
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target atoll-builder >/dev/null
-	@for template in $(TEMPLATES); do tools/build-template "$$(dirname "$$template")" build/images; done
+	@for name in $(IMAGES); do tools/build-template "templates/$$name" build/images; done
 
 quickstart: build ## start Atoll on 127.0.0.1:4700 and run the first sandbox
 	@tools/quickstart
 
 test: ## run every test; the last line counts them
 	@tools/setup test
-	@$(MAKE) --no-print-directory images
+	@$(MAKE) --no-print-directory images IMAGES="$(TEST_IMAGES)"
 	@tools/test
 
 test-long: ## the same with the long variants of the tests, and in a guest with Linux 6.1
 	@tools/setup test-long
-	@$(MAKE) --no-print-directory images
+	@$(MAKE) --no-print-directory images IMAGES="$(TEMPLATES)"
 	@tools/test --long
 
 bench: ## measure what SPECIFICATION.md promises, next to peers

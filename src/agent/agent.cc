@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/spoken_version.h"
 #include "base/crash_point.h"
 #include "base/file.h"
 
@@ -46,11 +47,12 @@ Agent::Agent(Birth birth, Parts parts)
 Result<Agent> Agent::create(Birth birth) {
   // Programs close their input when they like.
   if (signal(SIGPIPE, SIG_IGN) == SIG_ERR) return Error::system("ignore SIGPIPE");
+  OfLeaves of_leaves = birth.spawner ? OfLeaves::kNotCounted : OfLeaves::kCounted;
   ATOLL_TRY(Launcher made, Launcher::create(std::move(birth.spawner)));
   auto launcher = std::make_unique<Launcher>(std::move(made));
   ATOLL_TRY(Counters counters,
             Counters::create(std::move(birth.memory_events), std::move(birth.pids_events),
-                             std::move(birth.memory_peak)));
+                             std::move(birth.memory_peak), of_leaves));
   ATOLL_TRY(Fd root, open_file("/", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd children, watch_children());
   Fd cgroup(fcntl(birth.cgroup.get(), F_DUPFD_CLOEXEC, 0));
@@ -128,7 +130,7 @@ void Agent::accept_newest() {
     drop_connection();
     connection_.emplace(std::move(socket));
     crash_point("hello");
-    connection_->queue(encode(Hello{kProtocolVersion, nonce_, execs_.offsets()}));
+    connection_->queue(encode(Hello{spoken_version(), nonce_, execs_.offsets(), ATOLL_VERSION}));
   }
 }
 
@@ -157,7 +159,6 @@ bool Agent::obey(const Frame& frame) {
     case FrameType::kWelcome:
       return welcome(frame.payload);
     case FrameType::kStart:
-      return execs_.start(frame.number, frame.payload);
     case FrameType::kAcknowledge:
     case FrameType::kSignal:
     case FrameType::kInput:
@@ -168,11 +169,12 @@ bool Agent::obey(const Frame& frame) {
       return frame.payload.empty() && acknowledge_exit(frame.number);
     case FrameType::kOpenFiles:
     case FrameType::kOpenPort:
+    case FrameType::kOpenControl:
     case FrameType::kChannelData:
     case FrameType::kChannelEnd:
     case FrameType::kChannelCredit:
     case FrameType::kChannelClose:
-      return channels_.obey(frame);
+      return channels_.obey(frame, execs_);
     default:
       return false;
   }
@@ -180,7 +182,7 @@ bool Agent::obey(const Frame& frame) {
 
 bool Agent::welcome(std::string_view payload) {
   auto welcome = decode_welcome(payload);
-  if (!welcome || welcome->version != kProtocolVersion) return false;
+  if (!welcome || welcome->version != spoken_version()) return false;
   if (!execs_.resume(welcome->execs)) return false;
   connection_->set_welcomed();
   return true;
@@ -210,9 +212,9 @@ void Agent::report() {
 
 std::optional<std::string> Agent::next_report() {
   channels_turn_ = !channels_turn_;
-  auto frame = channels_turn_ ? channels_.next_report() : execs_.next_report();
+  auto frame = channels_turn_ ? channels_.next_report(execs_) : execs_.next_report();
   if (frame) return frame;
-  return channels_turn_ ? execs_.next_report() : channels_.next_report();
+  return channels_turn_ ? execs_.next_report() : channels_.next_report(execs_);
 }
 
 void Agent::children_ended() {

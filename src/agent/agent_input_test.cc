@@ -217,6 +217,20 @@ TEST_P(AgentInput, GoesOnWithTheNextConnection) {
   EXPECT_EQ(daemon_.finish(1).out, "before after");
 }
 
+// An atolld that was killed had sent more than the next one knows of.
+TEST_P(AgentInput, EndBelowWhatWasReceivedKeepsWhatWasReceived) {
+  daemon_.start(1, open_shell("read line; cat; echo end"));
+  type(1, 0, "x\nkept");
+  ASSERT_TRUE(takes(1, 6));
+  daemon_.connect();
+  end_input(1, 3);
+  const Record& done = daemon_.finish(1);
+  EXPECT_EQ(done.out, "keptend\n");
+  ASSERT_TRUE(done.input);
+  EXPECT_TRUE(done.input->closed);
+  EXPECT_EQ(done.input->offset, 6u);
+}
+
 TEST_P(AgentInput, IsNotToldOfAfterTheEnd) {
   daemon_.start(1, open_shell("exit 4"));
   ASSERT_TRUE(daemon_.run_until([&] { return record(1).ended(); }));

@@ -206,6 +206,17 @@ TEST_P(Agent, MeasuresTimeAndMemory) {
   EXPECT_GE(done.exit->peak_memory_bytes, 20'000'000u);
 }
 
+// Such a program may have ended before the agent sees that it was executed.
+TEST_P(Agent, TheShortestProgramTakesTime) {
+  Start start = shell("");
+  start.arguments = {"/bin/true"};
+  for (int i = 0; i < 50; ++i) {
+    Record done = run(start);
+    ASSERT_TRUE(done.exit);
+    EXPECT_GT(done.exit->wall_us, 0u);
+  }
+}
+
 TEST_P(Agent, BeyondTheOutputLimitIsCountedNotKept) {
   Start start = shell("head -c 3000000 /dev/zero; echo tail >&2");
   start.output_limit_bytes = 100'000;

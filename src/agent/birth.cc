@@ -34,7 +34,7 @@ Result<BirthRecord> read_birth_record() {
   if (static_cast<size_t>(count) != sizeof record)
     return Error(Code::kCorrupt, "birth record has the wrong length");
   std::memcpy(&record, bytes, sizeof record);
-  if (record.version != kProtocolVersion)
+  if (record.version != kBirthVersion)
     return Error(Code::kUnsupported, "birth record has an unknown version");
   bool known = record.has_spawner <= 1 && record.on_oom <= OnOom::kEndSandbox &&
                record.has_probe <= 1 && record.has_sudo <= 1 && record.reserved[0] == 0 &&

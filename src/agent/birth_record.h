@@ -40,6 +40,9 @@ inline constexpr char kProbeFailed = 'E';
 // Whom an out-of-memory kill ends: the rest of the exec that was hit, or all that runs.
 enum class OnOom : uint8_t { kEndExec = 0, kEndSandbox = 1 };
 
+// Not the stream's: a warden starts only the agent that was installed with it.
+inline constexpr uint16_t kBirthVersion = 1;
+
 struct BirthRecord {
   uint16_t version;
   uint8_t has_spawner;  // 1 where limits are in v1 groups: only the spawner's children are in them

@@ -66,7 +66,7 @@ TEST(Birth, HardenedProcessIsNotDumpableAndLeaksNoDescriptor) {
 TEST(Birth, TakesWhatTheRecordSays) {
   for (uint8_t has_spawner : {0, 1}) {
     EXPECT_TRUE(holds_in_child([has_spawner] {
-      BirthRecord record = {kProtocolVersion, has_spawner, OnOom::kEndExec, 0, 0, {}, {}};
+      BirthRecord record = {kBirthVersion, has_spawner, OnOom::kEndExec, 0, 0, {}, {}};
       record.nonce.fill(7);
       give_birth(record_bytes(record));
       auto birth = take_birth();
@@ -78,15 +78,15 @@ TEST(Birth, TakesWhatTheRecordSays) {
 }
 
 TEST(Birth, BadRecordIsRefused) {
-  std::string good = record_bytes({kProtocolVersion, 0, OnOom::kEndExec, 0, 0, {}, {}});
+  std::string good = record_bytes({kBirthVersion, 0, OnOom::kEndExec, 0, 0, {}, {}});
   std::string bad_records[] = {
       "",
       good.substr(1),
       good + '\0',
-      record_bytes({kProtocolVersion + 1, 0, OnOom::kEndExec, 0, 0, {}, {}}),
-      record_bytes({kProtocolVersion, 2, OnOom::kEndExec, 0, 0, {}, {}}),
-      record_bytes({kProtocolVersion, 0, OnOom::kEndExec, 0, 0, {1}, {}}),
-      record_bytes({kProtocolVersion, 0, OnOom::kEndExec, 0, 2, {}, {}}),
+      record_bytes({kBirthVersion + 1, 0, OnOom::kEndExec, 0, 0, {}, {}}),
+      record_bytes({kBirthVersion, 2, OnOom::kEndExec, 0, 0, {}, {}}),
+      record_bytes({kBirthVersion, 0, OnOom::kEndExec, 0, 0, {1}, {}}),
+      record_bytes({kBirthVersion, 0, OnOom::kEndExec, 0, 2, {}, {}}),
   };
   for (const std::string& record : bad_records) {
     EXPECT_TRUE(holds_in_child([&record] {
@@ -99,7 +99,7 @@ TEST(Birth, BadRecordIsRefused) {
 TEST(Birth, OnlyThePeakMayBeMissing) {
   for (int missing = kMemoryEventsFd; missing <= kOomNoticeFd; ++missing) {
     EXPECT_TRUE(holds_in_child([missing] {
-      give_birth(record_bytes({kProtocolVersion, 0, OnOom::kEndSandbox, 0, 0, {}, {}}));
+      give_birth(record_bytes({kBirthVersion, 0, OnOom::kEndSandbox, 0, 0, {}, {}}));
       close(missing);
       auto birth = take_birth();
       if (missing != kMemoryPeakFd) return !birth.ok();
@@ -110,7 +110,7 @@ TEST(Birth, OnlyThePeakMayBeMissing) {
 
 TEST(Birth, ListenerThatDoesNotListenIsRefused) {
   EXPECT_TRUE(holds_in_child([] {
-    give_birth(record_bytes({kProtocolVersion, 0, OnOom::kEndExec, 0, 0, {}, {}}));
+    give_birth(record_bytes({kBirthVersion, 0, OnOom::kEndExec, 0, 0, {}, {}}));
     place(Fd(socket(AF_UNIX, SOCK_STREAM, 0)), kListenerFd);
     return !take_birth().ok();
   }));

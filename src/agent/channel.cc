@@ -42,6 +42,9 @@ Channel::Channel(uint32_t number, const Error& failure) : number_(number) {
 Channel::Channel(uint32_t number, Fd socket, Worker worker)
     : number_(number), socket_(std::move(socket)), worker_(worker) {}
 
+Channel::Channel(uint32_t number, Fd socket, Control control)
+    : number_(number), socket_(std::move(socket)), control_(control) {}
+
 Channel::Channel(uint32_t number, Fd socket, uint16_t port)
     : number_(number), socket_(std::move(socket)), port_(port) {
   connect(AF_INET);
@@ -132,7 +135,8 @@ void Channel::flush() {
 void Channel::close_if_ended() {
   if (phase_ != Phase::kOpen || !read_ended_ || !end_told_) return;
   if (!worker_) {
-    if (write_ended_) close_with(0, "");
+    // Whoever closes a control socket has gone, and nobody reads what is still to be said.
+    if (write_ended_ || control_) close_with(0, "");
     return;
   }
   if (!wait_status_) return;
@@ -152,6 +156,11 @@ std::optional<uint32_t> Channel::release_worker() {
   uint32_t leaf = worker_->leaf;
   worker_.reset();
   return leaf;
+}
+
+std::optional<uint32_t> Channel::speaks_for() const {
+  bool has_bytes = control_ && phase_ == Phase::kOpen && readable_;
+  return has_bytes ? std::optional(control_->exec) : std::nullopt;
 }
 
 std::optional<std::string> Channel::next_report() {

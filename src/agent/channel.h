@@ -25,11 +25,17 @@ struct Worker {
   uint32_t leaf;
 };
 
+// The exec whose control socket it is.
+struct Control {
+  uint32_t exec;
+};
+
 class Channel {
  public:
   // One that is over before it began.
   Channel(uint32_t number, const Error& failure);
   Channel(uint32_t number, Fd socket, Worker worker);
+  Channel(uint32_t number, Fd socket, Control control);
   // Begins to connect. `socket` is not blocking.
   Channel(uint32_t number, Fd socket, uint16_t port);
 
@@ -38,6 +44,9 @@ class Channel {
   bool take_end();
   void take_credit(uint64_t total_bytes);
   void give_up();
+
+  // It has bytes of a program's control socket, which come after the program's output.
+  std::optional<uint32_t> speaks_for() const;
 
   // The next frame for the daemon, or nothing more just now.
   std::optional<std::string> next_report();
@@ -66,6 +75,7 @@ class Channel {
   Phase phase_ = Phase::kOpen;
   Fd socket_;
   std::optional<Worker> worker_;
+  std::optional<Control> control_;
   std::optional<int> wait_status_;
   uint16_t port_ = 0;
   int family_ = 0;

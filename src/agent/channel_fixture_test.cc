@@ -57,6 +57,13 @@ uint32_t TestChannels::open(const FileRequest& request) {
   return number;
 }
 
+uint32_t TestChannels::open_control(const OpenControl& open) {
+  uint32_t channel = next_++;
+  channels_[channel] = TestChannel();
+  daemon_.send_raw(encode(channel, open));
+  return channel;
+}
+
 uint32_t TestChannels::open_port(uint16_t port) {
   uint32_t number = next_++;
   channels_[number];

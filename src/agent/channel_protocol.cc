@@ -20,6 +20,33 @@ Result<uint16_t> decode_open_port(std::string_view payload) {
   return port;
 }
 
+std::string encode(uint32_t channel, const OpenControl& open) {
+  FrameWriter frame(FrameType::kOpenControl, channel);
+  Beginning begins = open.begins.value_or(Beginning());
+  frame.payload().u32(open.exec);
+  frame.payload().u8(open.begins ? 1 : 0);
+  frame.payload().u32(begins.timeout_ms);
+  frame.payload().u32(begins.cpu_time_ms);
+  frame.payload().u64(begins.output_limit_bytes);
+  frame.payload().u8(static_cast<uint8_t>(begins.on_output_limit));
+  return frame.take();
+}
+
+Result<OpenControl> decode_open_control(std::string_view payload) {
+  ByteReader reader(payload);
+  OpenControl open{reader.u32(), std::nullopt};
+  uint8_t has_begun = reader.u8();
+  Beginning begins;
+  begins.timeout_ms = reader.u32();
+  begins.cpu_time_ms = reader.u32();
+  begins.output_limit_bytes = reader.u64();
+  uint8_t on_output_limit = reader.u8();
+  if (!reader.done() || has_begun > 1 || on_output_limit > 1) return malformed("open control");
+  begins.on_output_limit = static_cast<OnOutputLimit>(on_output_limit);
+  if (has_begun == 1) open.begins = begins;
+  return open;
+}
+
 std::string encode_channel_data(uint32_t channel, std::string_view data) {
   FrameWriter frame(FrameType::kChannelData, channel);
   frame.payload().bytes(data);

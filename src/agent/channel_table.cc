@@ -17,13 +17,15 @@ constexpr size_t kMaxRefused = 128;
 
 }  // namespace
 
-bool ChannelTable::obey(const Frame& frame) {
-  if (frame.type == FrameType::kOpenFiles || frame.type == FrameType::kOpenPort) return open(frame);
+bool ChannelTable::obey(const Frame& frame, ExecTable& execs) {
+  bool opens = frame.type == FrameType::kOpenFiles || frame.type == FrameType::kOpenPort ||
+               frame.type == FrameType::kOpenControl;
+  if (opens) return open(frame, execs);
   auto found = channels_.find(frame.number);
   return found == channels_.end() || pass_on(found->second, frame);
 }
 
-bool ChannelTable::open(const Frame& frame) {
+bool ChannelTable::open(const Frame& frame, ExecTable& execs) {
   if (channels_.contains(frame.number) || channels_.size() >= kMaxChannels + kMaxRefused)
     return false;
   bool full = channels_.size() >= kMaxChannels;
@@ -35,6 +37,11 @@ bool ChannelTable::open(const Frame& frame) {
     auto request = decode_file_request(frame.payload);
     if (request && !full) open_files(frame.number, *request, frame.payload);
     return request.ok();
+  }
+  if (frame.type == FrameType::kOpenControl) {
+    auto control = decode_open_control(frame.payload);
+    if (control && !full) open_control(frame.number, execs.open_control(*control), control->exec);
+    return control.ok();
   }
   auto port = decode_open_port(frame.payload);
   if (port && !full) open_port(frame.number, *port);
@@ -73,6 +80,13 @@ void ChannelTable::open_port(uint32_t number, uint16_t port) {
     channels_.try_emplace(number, number, std::move(socket), port);
 }
 
+void ChannelTable::open_control(uint32_t number, Result<Fd> socket, uint32_t exec) {
+  if (!socket)
+    channels_.try_emplace(number, number, socket.error());
+  else
+    channels_.try_emplace(number, number, std::move(*socket), Control{exec});
+}
+
 bool ChannelTable::pass_on(Channel& channel, const Frame& frame) {
   if (frame.type == FrameType::kChannelData) {
     auto data = decode_channel_data(frame.payload);
@@ -106,10 +120,13 @@ void ChannelTable::drop_all() {
   channels_.clear();
 }
 
-std::optional<std::string> ChannelTable::next_report() {
+std::optional<std::string> ChannelTable::next_report(ExecTable& execs) {
   auto next = channels_.upper_bound(last_reported_);
   for (size_t i = 0; i < channels_.size(); ++i, ++next) {
     if (next == channels_.end()) next = channels_.begin();
+    std::optional<uint32_t> number = next->second.speaks_for();
+    Exec* speaker = number ? execs.find(*number) : nullptr;
+    if (speaker != nullptr && !speaker->settle(launcher_.null_device())) continue;
     auto frame = next->second.next_report();
     if (!frame) continue;
     last_reported_ = next->first;

@@ -21,11 +21,11 @@ class ChannelTable {
 
   // A frame of channel_protocol.h. One for a channel that is gone meanwhile is nothing. False: it
   // breaks the protocol.
-  bool obey(const Frame& frame);
+  bool obey(const Frame& frame, ExecTable& execs);
   void drop_all();
 
   // The next frame for the daemon; the channels take turns.
-  std::optional<std::string> next_report();
+  std::optional<std::string> next_report(ExecTable& execs);
 
   void add_watches(PollSet& polls) const;
   // False: the event is not for a channel.
@@ -35,9 +35,10 @@ class ChannelTable {
   void check_deadlines();
 
  private:
-  bool open(const Frame& frame);
+  bool open(const Frame& frame, ExecTable& execs);
   void open_files(uint32_t number, const FileRequest& request, std::string_view payload);
   void open_port(uint32_t number, uint16_t port);
+  void open_control(uint32_t number, Result<Fd> socket, uint32_t exec);
   bool pass_on(Channel& channel, const Frame& frame);
   // Ends what is in the leaf and removes it, if need be later.
   void bury(uint32_t leaf);

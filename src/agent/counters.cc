@@ -44,18 +44,21 @@ std::optional<uint64_t> find_count(std::string_view text, std::string_view key) 
   return std::nullopt;
 }
 
-Counters::Counters(Fd memory_events, Fd pids_events, Fd memory_peak)
+Counters::Counters(Fd memory_events, Fd pids_events, Fd memory_peak, OfLeaves of_leaves)
     : memory_events_(std::move(memory_events)),
       pids_events_(std::move(pids_events)),
-      memory_peak_(std::move(memory_peak)) {}
+      memory_peak_(std::move(memory_peak)),
+      of_leaves_(of_leaves) {}
 
-Result<Counters> Counters::create(Fd memory_events, Fd pids_events, Fd memory_peak) {
+Result<Counters> Counters::create(Fd memory_events, Fd pids_events, Fd memory_peak,
+                                  OfLeaves of_leaves) {
   // Without these an exec that hit a limit would look like one that failed by itself.
   if (!find_count(read_from_start(memory_events.get()).view(), kMemoryKills))
     return Error(Code::kInvalid, "memory events do not count kills");
   if (!find_count(read_from_start(pids_events.get()).view(), kRefusedForks))
     return Error(Code::kInvalid, "pids events do not count refusals");
-  return Counters(std::move(memory_events), std::move(pids_events), std::move(memory_peak));
+  return Counters(std::move(memory_events), std::move(pids_events), std::move(memory_peak),
+                  of_leaves);
 }
 
 Counts Counters::read() const {

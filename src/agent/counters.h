@@ -26,23 +26,30 @@ struct Counts {
   uint64_t refused_forks = 0;
 };
 
+// Whether each exec's leaf has counters of memory and processes of its own: not where those are in
+// v1 groups.
+enum class OfLeaves : uint8_t { kCounted, kNotCounted };
+
 class Counters {
  public:
   // `memory_peak` may be missing.
-  static Result<Counters> create(Fd memory_events, Fd pids_events, Fd memory_peak);
+  static Result<Counters> create(Fd memory_events, Fd pids_events, Fd memory_peak,
+                                 OfLeaves of_leaves);
 
   Counts read() const;
+  bool of_leaves() const { return of_leaves_ == OfLeaves::kCounted; }
   // Of all processes together, since the sandbox was made; nothing where the host does not know.
   std::optional<uint64_t> peak_memory_bytes() const;
   // One more of the kills belongs to an exec: no other exec needs to be suspected of it.
   void explain_kill() { ++explained_kills_; }
 
  private:
-  Counters(Fd memory_events, Fd pids_events, Fd memory_peak);
+  Counters(Fd memory_events, Fd pids_events, Fd memory_peak, OfLeaves of_leaves);
 
   Fd memory_events_;
   Fd pids_events_;
   Fd memory_peak_;
+  OfLeaves of_leaves_;
   uint64_t explained_kills_ = 0;
 };
 

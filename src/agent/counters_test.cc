@@ -29,7 +29,8 @@ TEST(Counters, FindsACountByItsWholeKeyOnly) {
 TEST(Counters, ReadsWhatIsCountedNow) {
   Fd memory = file_of("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
   Fd writer(dup(memory.get()));
-  auto counters = Counters::create(std::move(memory), file_of("max 4\n"), file_of("8192\n"));
+  auto counters = Counters::create(std::move(memory), file_of("max 4\n"), file_of("8192\n"),
+                                   OfLeaves::kCounted);
   ASSERT_TRUE(counters.ok());
   EXPECT_EQ(counters->read().memory_kills, 1u);
   EXPECT_EQ(counters->read().refused_forks, 4u);
@@ -41,9 +42,12 @@ TEST(Counters, ReadsWhatIsCountedNow) {
 }
 
 TEST(Counters, WithoutACountOfKillsOrRefusalsThereIsNone) {
-  EXPECT_FALSE(Counters::create(file_of("oom 1\n"), file_of("max 0\n"), Fd()).ok());
-  EXPECT_FALSE(Counters::create(file_of("oom_kill 1\n"), file_of(""), Fd()).ok());
-  auto no_peak = Counters::create(file_of("oom_kill 1\n"), file_of("max 0\n"), Fd());
+  EXPECT_FALSE(
+      Counters::create(file_of("oom 1\n"), file_of("max 0\n"), Fd(), OfLeaves::kCounted).ok());
+  EXPECT_FALSE(
+      Counters::create(file_of("oom_kill 1\n"), file_of(""), Fd(), OfLeaves::kCounted).ok());
+  auto no_peak =
+      Counters::create(file_of("oom_kill 1\n"), file_of("max 0\n"), Fd(), OfLeaves::kCounted);
   ASSERT_TRUE(no_peak.ok());
   EXPECT_EQ(no_peak->peak_memory_bytes(), std::nullopt);
 }

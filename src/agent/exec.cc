@@ -1,10 +1,12 @@
 #include "agent/exec.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "agent/file_protocol.h"
 #include "agent/terminal.h"
 
 namespace atl::agent {
@@ -15,7 +17,8 @@ constexpr uint8_t kNotExecutableCode = 126;
 constexpr uint64_t kMuchWrittenBytes = 1024 * 1024;
 
 uint64_t micros_between(SteadyTime from, SteadyTime to) {
-  auto micros = std::chrono::duration_cast<std::chrono::microseconds>(to - from).count();
+  // Rounded up: nothing takes no time.
+  auto micros = std::chrono::ceil<std::chrono::microseconds>(to - from).count();
   return static_cast<uint64_t>(std::max<int64_t>(0, micros));
 }
 
@@ -32,13 +35,16 @@ Exec::Exec(Leaf leaf, const Start& start, const Counts& before)
       input_(start.input, start.input_mode),
       outputs_{OutputPipe(start.output_limit_bytes), OutputPipe(start.output_limit_bytes)},
       on_output_limit_(start.on_output_limit),
+      waits_(start.controlled),
       requested_at_(now()) {}
 
 void Exec::launched(Result<Launched> outcome) {
   if (!outcome) return fail({outcome.error().system_errno(), outcome.error().message()});
   Launched& launched = *outcome;
   program_.launched(launched.pid, std::move(launched.pidfd));
+  executed_at_ = now();
   report_ = std::move(launched.report);
+  control_ = std::move(launched.control);
   bool terminal = has_terminal_;
   auto kind = terminal ? OutputPipe::Kind::kTerminal : OutputPipe::Kind::kPipe;
   output(Stream::kStdout).open(std::move(launched.stdout_pipe), kind);
@@ -52,6 +58,7 @@ void Exec::fail(StartFailed failed) {
   phase_ = Phase::kFailed;
   program_.let_go();
   report_.reset();
+  control_.reset();
   input_.close();
   for (OutputPipe& pipe : outputs_) pipe.release().reset();
 }
@@ -95,7 +102,8 @@ void Exec::read_report() {
 void Exec::report_arrived(std::optional<StartReport> report) {
   if (report && !is_programs_fault(report->step))
     return fail({report->system_errno, std::string(step_name(report->step))});
-  executed_at_ = now();
+  // Of a program that has ended by now nobody saw when it was executed, only when it was made.
+  if (program_.pid()) executed_at_ = now();
   phase_ = Phase::kRunning;
   if (report) explain_failure(*report);
 }
@@ -117,9 +125,41 @@ void Exec::explain_failure(const StartReport& report) {
   stream(has_terminal_ ? Stream::kStdout : Stream::kStderr).append(text);
 }
 
+Result<Fd> Exec::open_control(const std::optional<Beginning>& begins, const Counts& before) {
+  if (!control_) return Error(Code::kNotFound, "open control", ENOTSOCK);
+  if (begins && !waits_) return Error(Code::kConflict, "begin", EALREADY);
+  if (begins) {
+    waits_ = false;
+    program_.begin(*begins, before);
+    requested_at_ = executed_at_ = now();
+    on_output_limit_ = begins->on_output_limit;
+    for (OutputPipe& pipe : outputs_) pipe.stream().set_limit(begins->output_limit_bytes);
+  }
+  Fd copy(fcntl(control_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return Error(Code::kSystem, "open control", errno);
+  return copy;
+}
+
+bool Exec::settle(int null_device) {
+  drain(null_device);
+  if (phase_ == Phase::kFailed) return true;
+  for (OutputPipe& pipe : outputs_) {
+    uint64_t before = 0;
+    do {
+      before = pipe.stream().produced() + pipe.stream().cut();
+      if (pipe.wants_read()) pipe.read_some(null_device);
+    } while (pipe.stream().produced() + pipe.stream().cut() != before);
+    bool full = pipe.stream().room() == 0 && !pipe.stream().limit_reached();
+    if (full || !pipe.stream().unsent().empty()) return false;
+  }
+  return true;
+}
+
 bool Exec::reaped(const Death& death, Counters& counters, int null_device) {
   program_.reaped(death, counters, exit_);
   input_.close();
+  control_.reset();
+  if (waits_) exit_.cause = Cause::kUnbegun;
   read_report();
   if (phase_ != Phase::kRunning) return false;
   exited_at_ = now();
@@ -152,6 +192,7 @@ void Exec::finish_if_drained() {
     if (!pipe.finished()) return;
   if (asks_for_layer_) return;
   exit_.drain_us = micros_between(exited_at_, now());
+  exit_.may_have_outputs = access(kOutputsDirectory, F_OK) == 0;
   exit_.stdout_bytes = stream(Stream::kStdout).produced();
   exit_.stderr_bytes = stream(Stream::kStderr).produced();
   exit_.stdout_cut = stream(Stream::kStdout).cut();
@@ -167,6 +208,10 @@ void Exec::finish_if_drained() {
 }
 
 bool Exec::obey(const Frame& frame) {
+  if (frame.type == FrameType::kStart) {  // of the daemon's, which missed the answer
+    started_told_ = false;
+    return true;
+  }
   if (frame.type == FrameType::kAcknowledge) return acknowledge(frame.payload);
   if (frame.type == FrameType::kSignal) return signal(frame.payload);
   if (frame.type == FrameType::kResize) return resize(frame.payload);
@@ -237,6 +282,8 @@ std::optional<std::string> Exec::next_output(Stream which) {
 }
 
 bool Exec::resume(const ExecOffsets& offsets) {
+  // Whoever was to tell it to begin has gone with the old connection.
+  if (waits_) program_.kill();
   if (!stream(Stream::kStdout).resume_from(offsets.stdout_offset)) return false;
   if (!stream(Stream::kStderr).resume_from(offsets.stderr_offset)) return false;
   started_told_ = false;

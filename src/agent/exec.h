@@ -9,6 +9,7 @@
 #include <array>
 #include <optional>
 
+#include "agent/channel_protocol.h"
 #include "agent/input_pipe.h"
 #include "agent/output_pipe.h"
 #include "agent/poll_set.h"
@@ -29,6 +30,7 @@ struct Launched {
   Fd stdout_pipe;  // of a terminal: its master, and that is the only output
   Fd stderr_pipe;
   Fd report;
+  Fd control;  // of a controlled program
 };
 
 class Exec {
@@ -44,14 +46,17 @@ class Exec {
   // True if it ended in a way that a full layer might explain: its end waits for layer_checked().
   [[nodiscard]] bool reaped(const Death& death, Counters& counters, int null_device);
   void layer_checked(bool full, int null_device);
-  // Goes on taking the output of a program that has ended, after its window has opened.
-  void drain(int null_device);
+  // Takes the output that is there, as far as its windows allow. False: some of it is not sent.
+  bool settle(int null_device);
 
   bool ended() const { return phase_ == Phase::kOver || phase_ == Phase::kFailed; }
   // Once, when it has ended: what it leaves behind.
   std::optional<Remains> take_remains();
 
   Program& program() { return program_; }
+
+  // A descriptor of the control socket, for a channel. kNotFound: it has none.
+  Result<Fd> open_control(const std::optional<Beginning>& begins, const Counts& before);
 
   // A frame from the daemon for this exec. False: it breaks the protocol.
   [[nodiscard]] bool obey(const Frame& frame);
@@ -61,7 +66,6 @@ class Exec {
   // A new connection: all that is not acknowledged is told again, output from these offsets on.
   bool resume(const ExecOffsets& offsets);
   ExecOffsets offsets() const;
-  void repeat_started() { started_told_ = false; }
   // On this connection or one before: only then can the daemon acknowledge it.
   bool end_was_told() const { return end_was_told_; }
 
@@ -81,6 +85,7 @@ class Exec {
   void report_arrived(std::optional<StartReport> report);
   void explain_failure(const StartReport& report);
   void check_output_limit();
+  void drain(int null_device);
   void finish_if_drained();
   std::optional<std::string> next_output(Stream stream);
 
@@ -95,6 +100,8 @@ class Exec {
   OnOutputLimit on_output_limit_;
   bool asks_for_layer_ = false;
   Fd report_;
+  Fd control_;
+  bool waits_ = false;                   // a controlled program that has not begun
   std::optional<uint8_t> failure_code_;  // the program could not be executed
   StartFailed failed_ = {};
   Exit exit_ = {};

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/probe.h"
 #include "base/crash_point.h"
@@ -36,10 +37,6 @@ Result<void> ExecTable::probe(Fd socket) {
 
 bool ExecTable::start(uint32_t number, std::string_view payload) {
   if (!ExecId::from_number(number)) return false;
-  if (Exec* known = find(number)) {
-    known->repeat_started();
-    return true;
-  }
   auto start = decode_start(payload);
   if (!start) return false;
   launch(number, *start, payload);
@@ -47,6 +44,7 @@ bool ExecTable::start(uint32_t number, std::string_view payload) {
 }
 
 void ExecTable::launch(uint32_t number, const Start& start, std::string_view payload) {
+  if (execs_.size() + remains_.size() >= kMaxExecs) sweep();
   bool full = execs_.size() + remains_.size() >= kMaxExecs;
   bool left_over = remains_.contains(number);
   Leaf leaf(cgroup_.get(), number);
@@ -86,14 +84,20 @@ Exec* ExecTable::find(uint32_t number) {
 
 bool ExecTable::obey(const Frame& frame) {
   Exec* exec = find(frame.number);
-  if (exec == nullptr) return true;
+  if (exec == nullptr) return frame.type != FrameType::kStart || start(frame.number, frame.payload);
   if (!exec->obey(frame)) return false;
   go_on(*exec);
   return true;
 }
 
+Result<Fd> ExecTable::open_control(const OpenControl& open) {
+  Exec* exec = find(open.exec);
+  if (exec == nullptr) return Error(Code::kNotFound, "open control", ESRCH);
+  return exec->open_control(open.begins, counters_.read());
+}
+
 void ExecTable::go_on(Exec& exec) {
-  exec.drain(launcher_.null_device());
+  exec.settle(launcher_.null_device());
   retire(exec);
 }
 
@@ -115,9 +119,18 @@ void ExecTable::retire(Exec& exec) {
 }
 
 void ExecTable::keep(uint32_t number, Remains remains) {
-  remains.try_to_remove(now());
-  remains.discard_output(launcher_.null_device());
-  if (!remains.gone()) remains_.insert_or_assign(number, std::move(remains));
+  remains_.insert_or_assign(number, std::move(remains));
+  unswept_.push_back(number);
+}
+
+void ExecTable::sweep() {
+  for (uint32_t number : std::exchange(unswept_, {})) {
+    auto found = remains_.find(number);
+    if (found == remains_.end()) continue;
+    found->second.try_to_remove(now());
+    found->second.discard_output(launcher_.null_device());
+    if (found->second.gone()) remains_.erase(found);
+  }
 }
 
 bool ExecTable::resume(const std::vector<ExecOffsets>& welcomed) {
@@ -234,6 +247,7 @@ void ExecTable::end_all_for_memory() {
 }
 
 std::optional<SteadyTime> ExecTable::next_deadline() {
+  sweep();
   std::optional<SteadyTime> earliest;
   for (auto& [number, exec] : execs_) take_earlier(earliest, exec.program().deadline());
   for (const auto& [number, remains] : remains_) take_earlier(earliest, remains.retry_at());

@@ -33,14 +33,13 @@ class ExecTable {
 
   // The birth probe, as number 0, which no exec has.
   Result<void> probe(Fd socket);
-  // Starts the program, or makes an exec that has failed to start. A known number is not started
-  // again. False if the payload is not a Start or the number cannot be one.
-  bool start(uint32_t number, std::string_view payload);
   // Starts one more program in the leaf of an exec, for one that runs there; it is no exec.
   Result<Launched> join(uint32_t number, const Start& start, const Streams& streams);
   Exec* find(uint32_t number);
-  // A frame for one exec; nothing if it is not known. False: it breaks the protocol.
+  // A frame for one exec; nothing if it is not known, except a Start, which starts the program or
+  // makes an exec that has failed to start. False: it breaks the protocol.
   [[nodiscard]] bool obey(const Frame& frame);
+  Result<Fd> open_control(const OpenControl& open);
   // Kills what still runs.
   void forget(uint32_t number);
 
@@ -56,17 +55,20 @@ class ExecTable {
   void handle(Watch watch);
   // Waits for one child that has ended, an exec's or not; nothing when there is none.
   std::optional<ReapedChild> reap_one();
+  // Before the agent waits, with all reports sent: also removes what ended execs left behind.
   std::optional<SteadyTime> next_deadline();
   void check_deadlines();
   // Nothing runs, nothing is left to tell, and nothing can be started any more.
   bool is_at_its_end() const { return launcher_.lost() && execs_.empty(); }
 
  private:
+  bool start(uint32_t number, std::string_view payload);
   void launch(uint32_t number, const Start& start, std::string_view payload);
   // A window of its output may have opened.
   void go_on(Exec& exec);
   void retire(Exec& exec);
   void keep(uint32_t number, Remains remains);
+  void sweep();
   void handle_remains(Watch watch);
   Exec* find_by_pid(pid_t pid);
   void layer_answered(const LayerProbe::Answer& answer);
@@ -79,6 +81,7 @@ class ExecTable {
   LayerProbe layer_;
   std::map<uint32_t, Exec> execs_;
   std::map<uint32_t, Remains> remains_;
+  std::vector<uint32_t> unswept_;  // of these, those not looked at yet
   uint32_t last_reported_ = 0;
 };
 

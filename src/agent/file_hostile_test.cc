@@ -119,10 +119,11 @@ TEST_P(HostileFiles, SwappedLinksLeadNobodyToOthersFiles) {
 TEST_P(HostileFiles, AKilledWorkerIsToldAndLeavesNothing) {
   uint32_t channel = channels_.open(file_request(FileOperation::kWrite, at("new")));
   channels_.send(channel, encode_record(RecordType::kBytes, std::string(100'000, 'x')));
-  // Only the workers of the sandbox are in leaves with such numbers.
+  // Only the workers of the sandbox are in leaves with such numbers. It can be killed as soon as it
+  // has become the user.
   Record killed =
-      run("for p in /proc/[0-9]*; do grep -q '/1000000[0-9]*$' $p/cgroup && "
-          "kill -9 ${p#/proc/} && echo killed; done 2>/dev/null");
+      run("for i in $(seq 500); do for p in /proc/[0-9]*; do grep -q '/1000000[0-9]*$' $p/cgroup "
+          "&& kill -9 ${p#/proc/} && echo killed && exit; done; sleep 0.01; done 2>/dev/null");
   EXPECT_EQ(killed.out, "killed\n");
   ASSERT_TRUE(channels_.wait_closed(channel));
   EXPECT_EQ(channels_.at(channel).close->system_errno, EIO);

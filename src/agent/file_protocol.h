@@ -52,6 +52,8 @@ enum class FileFlag : uint32_t {
   kSetMode = 1 << 3,    // kChange: `mode` counts
 };
 constexpr uint32_t bit(FileFlag flag) { return static_cast<uint32_t>(flag); }
+// Where programs leave files that are kept.
+inline constexpr char kOutputsDirectory[] = "/tmp/outputs";
 inline constexpr uint32_t kAllFileFlags = 0xf;
 
 inline constexpr size_t kMaxAttributes = 64;

@@ -43,7 +43,7 @@ constexpr uint64_t kAgentCapabilities = linux::capability_mask(
      CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
 
 Fd make_birth_record(Starter starter, OnOom on_oom) {
-  BirthRecord record = {kProtocolVersion, starter == Starter::kSpawner, on_oom, 0, 1, {}, {}, {}};
+  BirthRecord record = {kBirthVersion, starter == Starter::kSpawner, on_oom, 0, 1, {}, {}, {}};
   record.nonce.fill(0x5a);
   Fd file(memfd_create("birth", MFD_CLOEXEC));
   ATOLL_CHECK(write_all(file.get(), {reinterpret_cast<char*>(&record), sizeof record}).ok());

@@ -22,6 +22,7 @@ bool is_to_agent(FrameType type) {
     case FrameType::kResize:
     case FrameType::kOpenFiles:
     case FrameType::kOpenPort:
+    case FrameType::kOpenControl:
     case FrameType::kChannelData:
     case FrameType::kChannelEnd:
     case FrameType::kChannelCredit:
@@ -74,6 +75,8 @@ std::string_view frame_name(FrameType type) {
       return "open_files";
     case FrameType::kOpenPort:
       return "open_port";
+    case FrameType::kOpenControl:
+      return "open_control";
     case FrameType::kChannelData:
       return "channel_data";
     case FrameType::kChannelEnd:

@@ -31,6 +31,7 @@ enum class FrameType : uint8_t {
   kResize = 8,
   kOpenFiles = 9,
   kOpenPort = 10,
+  kOpenControl = 11,
   // either way
   kChannelData = 32,
   kChannelEnd = 33,

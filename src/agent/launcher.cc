@@ -47,11 +47,13 @@ Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
                   .stdout_pipe = programs.output.get(),
                   .stderr_pipe = programs.error.get(),
                   .report = report.write_end.get(),
-                  .file_rules = file_rules_.get()};
+                  .file_rules = file_rules_.get(),
+                  .control = programs.control.get()};
   ATOLL_TRY(Launched launched, clone_into(start, start_payload, fds, becomes));
   launched.stdin_pipe = std::move(streams.ours.input);
   launched.stdout_pipe = std::move(streams.ours.output);
   launched.stderr_pipe = std::move(streams.ours.error);
+  launched.control = std::move(streams.ours.control);
   launched.report = std::move(report.read_end);
   return launched;
 }

@@ -4,6 +4,7 @@
 //   acknowledged ≤ sent ≤ produced ≤ acknowledged + kWindowBytes,  produced ≤ limit
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,6 +24,8 @@ class OutputStream {
 
   // At most room() bytes. What is beyond the limit is counted as cut.
   void append(std::string_view bytes);
+  // Nothing may have been produced yet.
+  void set_limit(uint64_t limit_bytes) { limit_bytes_ = std::max(limit_bytes, produced()); }
   void count_cut(uint64_t bytes) { cut_ += bytes; }
 
   uint64_t acknowledged() const { return acknowledged_; }

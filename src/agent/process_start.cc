@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "agent/channel_protocol.h"
 #include "agent/exec_filter.h"
 #include "agent/file_worker.h"
 #include "agent/passwd.h"
@@ -66,9 +67,11 @@ int connect_streams(Plan& plan) {
   int sources[] = {plan.fds.standard_input, plan.fds.stdout_pipe, plan.fds.stderr_pipe,
                    plan.fds.report};
   for (int& source : sources)
-    if ((source = fcntl(source, F_DUPFD_CLOEXEC, kFileRulesFd + 1)) < 0) return -1;
-  int rules = plan.fds.file_rules;
-  if (rules >= 0 && (rules = fcntl(rules, F_DUPFD_CLOEXEC, kFileRulesFd + 1)) < 0) return -1;
+    if ((source = fcntl(source, F_DUPFD_CLOEXEC, kControlFd + 1)) < 0) return -1;
+  int rules = plan.fds.file_rules, control = plan.fds.control;
+  if (rules >= 0 && (rules = fcntl(rules, F_DUPFD_CLOEXEC, kControlFd + 1)) < 0) return -1;
+  if (control >= 0 && (control = fcntl(control, F_DUPFD_CLOEXEC, kControlFd + 1)) < 0) return -1;
+  if (control >= 0 && dup2(control, kControlFd) < 0) return -1;
   if (rules >= 0 && dup3(rules, kFileRulesFd, O_CLOEXEC) < 0) return -1;
   for (int number = 0; number < kReportFd; ++number)
     if (dup2(sources[number], number) < 0) return -1;
@@ -88,7 +91,10 @@ int set_limits(Plan& plan) {
 
 int close_descriptors(Plan& plan) {
   int last = plan.fds.file_rules >= 0 ? kFileRulesFd : kReportFd;
-  return close_range(static_cast<unsigned>(last) + 1, ~0u, 0);
+  if (plan.fds.control < 0) return close_range(static_cast<unsigned>(last) + 1, ~0u, 0);
+  if (last < kControlFd - 1 && close_range(static_cast<unsigned>(last) + 1, kControlFd - 1, 0) != 0)
+    return -1;
+  return close_range(kControlFd + 1, ~0u, 0);
 }
 
 int errno_of(const Result<void>& result) {

@@ -21,8 +21,9 @@ struct StartFds {
   int standard_input;
   int stdout_pipe;
   int stderr_pipe;
-  int report;      // write end of a pipe, close-on-exec; see StartReport
-  int file_rules;  // of Landlock, or -1 where the kernel has none
+  int report;        // write end of a pipe, close-on-exec; see StartReport
+  int file_rules;    // of Landlock, or -1 where the kernel has none
+  int control = -1;  // the program's end of its control socket, if it has one
 };
 
 // Who becomes the parent: the caller, or the caller's own parent (the spawner's children are the

@@ -56,6 +56,21 @@ void Program::launched(pid_t pid, Fd pidfd) {
   // has it.
   auto opened = open_file("/proc/" + std::to_string(pid) + "/io", O_RDONLY);
   if (opened) storage_bytes_ = std::move(*opened);
+  start_clocks();
+}
+
+void Program::begin(const Beginning& begins, const Counts& before) {
+  timeout_ms_ = begins.timeout_ms;
+  cpu_limit_us_ = uint64_t{begins.cpu_time_ms} * 1000;
+  before_ = before;
+  if (auto text = leaf_.read("cpu.stat")) {
+    user_us_before_ = find_count(*text, "user_usec").value_or(0);
+    system_us_before_ = find_count(*text, "system_usec").value_or(0);
+  }
+  start_clocks();
+}
+
+void Program::start_clocks() {
   SteadyTime now = steady_clock::now();
   if (timeout_ms_ > 0) deadline_ = now + std::chrono::milliseconds(timeout_ms_);
   if (cpu_limit_us_ > 0) cpu_check_at_ = now + pause_until(cpu_limit_us_);
@@ -80,7 +95,8 @@ void Program::read_storage_bytes(Death& death) const {
 void Program::reaped(const Death& death, Counters& counters, Exit& exit) {
   let_go();
   Counts now = counters.read();
-  bool memory_kill = hit_by_memory_kill(now);
+  bool leaf_counts = counters.of_leaves();
+  bool memory_kill = hit_by_memory_kill(now, leaf_counts);
   bool signaled = WIFSIGNALED(death.wait_status);
   int status = signaled ? WTERMSIG(death.wait_status) : WEXITSTATUS(death.wait_status);
   exit.ending = signaled ? Ending::kSignaled : Ending::kExited;
@@ -92,7 +108,7 @@ void Program::reaped(const Death& death, Counters& counters, Exit& exit) {
   read_peak_memory(death.usage, counters, exit);
   if (ended_for_) exit.limits_hit |= limit_bit_of(*ended_for_);
   if (memory_kill) exit.limits_hit |= bit(LimitBit::kMemory);
-  if (hit_pids_limit(now)) exit.limits_hit |= bit(LimitBit::kPids);
+  if (hit_pids_limit(now, leaf_counts)) exit.limits_hit |= bit(LimitBit::kPids);
   if (cpu_limit_us_ > 0 && exit.user_us + exit.system_us >= cpu_limit_us_)
     exit.limits_hit |= bit(LimitBit::kCpuTime);
   if (exit.cause != Cause::kMemory) return;
@@ -109,15 +125,16 @@ Cause Program::cause_of(int signal_number, bool memory_kill) const {
 
 // Where leaves do not count for themselves, a kill of the sandbox that nobody else has claimed
 // since this one started may be its own.
-bool Program::hit_by_memory_kill(const Counts& now) const {
-  if (auto own = leaf_count(leaf_, "memory.events", "oom_kill")) return *own > 0;
+bool Program::hit_by_memory_kill(const Counts& now, bool leaf_counts) const {
+  auto own = leaf_counts ? leaf_count(leaf_, "memory.events", "oom_kill") : std::nullopt;
+  if (own) return *own > 0;
   return now.memory_kills + before_.explained_kills > before_.memory_kills + now.explained_kills;
 }
 
 // Kernels before 6.11 count a refused fork where the forking process is, newer ones where the limit
 // is.
-bool Program::hit_pids_limit(const Counts& now) const {
-  if (leaf_count(leaf_, "pids.events", "max").value_or(0) > 0) return true;
+bool Program::hit_pids_limit(const Counts& now, bool leaf_counts) const {
+  if (leaf_counts && leaf_count(leaf_, "pids.events", "max").value_or(0) > 0) return true;
   return now.refused_forks > before_.refused_forks;
 }
 
@@ -126,13 +143,14 @@ void Program::read_cpu_times(const rusage& usage, Exit& exit) const {
   auto text = leaf_.read("cpu.stat");
   auto user = text ? find_count(*text, "user_usec") : std::nullopt;
   auto system = text ? find_count(*text, "system_usec") : std::nullopt;
-  exit.user_us = user && system ? *user : micros_of(usage.ru_utime);
-  exit.system_us = user && system ? *system : micros_of(usage.ru_stime);
+  exit.user_us = user && system ? *user - user_us_before_ : micros_of(usage.ru_utime);
+  exit.system_us = user && system ? *system - system_us_before_ : micros_of(usage.ru_stime);
 }
 
 void Program::read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const {
-  auto text = leaf_.read("memory.peak");
-  auto own = text ? parse_count(*text) : std::nullopt;
+  std::optional<uint64_t> own;
+  if (counters.of_leaves())
+    if (auto text = leaf_.read("memory.peak")) own = parse_count(*text);
   auto all = own ? std::nullopt : counters.peak_memory_bytes();
   exit.peak_scope = all ? PeakScope::kSandbox : PeakScope::kExec;
   if (!own && !all) own = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
@@ -173,6 +191,7 @@ void Program::check_deadline(SteadyTime now) {
 
 void Program::check_cpu_time(SteadyTime now) {
   uint64_t used = leaf_count(leaf_, "cpu.stat", "usage_usec").value_or(0);
+  used -= std::min(used, user_us_before_ + system_us_before_);
   if (used >= cpu_limit_us_) return end(Cause::kCpuTime);
   cpu_check_at_ = now + pause_until(cpu_limit_us_ - used);
 }

@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "agent/channel_protocol.h"
 #include "agent/counters.h"
 #include "agent/leaf.h"
 #include "agent/protocol.h"
@@ -29,8 +30,10 @@ class Program {
   // `before`: what had been counted before it started.
   Program(Leaf leaf, const Start& start, const Counts& before);
 
-  // The wall time starts now.
+  // The wall time starts now, that of a controlled program when it begins.
   void launched(pid_t pid, Fd pidfd);
+  // From now on it counts what is used and how long it takes.
+  void begin(const Beginning& begins, const Counts& before);
   // Before the main process is waited for: nobody knows its bytes later.
   void read_storage_bytes(Death& death) const;
   // Fills in how the main process ended, what was used and which limits were hit. Kills the rest
@@ -61,14 +64,16 @@ class Program {
  private:
   Cause cause_of(int signal_number, bool memory_kill) const;
   void check_cpu_time(SteadyTime now);
-  bool hit_by_memory_kill(const Counts& now) const;
-  bool hit_pids_limit(const Counts& now) const;
+  void start_clocks();
+  bool hit_by_memory_kill(const Counts& now, bool leaf_counts) const;
+  bool hit_pids_limit(const Counts& now, bool leaf_counts) const;
   void read_cpu_times(const rusage& usage, Exit& exit) const;
   void read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const;
 
   Leaf leaf_;
   uint32_t timeout_ms_;
   uint64_t cpu_limit_us_;
+  uint64_t user_us_before_ = 0, system_us_before_ = 0;  // used before it began
   Counts before_;
   std::optional<pid_t> pid_;
   uint32_t first_pid_ = 0;

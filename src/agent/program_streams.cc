@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/terminal.h"
@@ -23,6 +24,15 @@ Result<Fd> duplicate(const Fd& fd) {
   Fd copy(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
   if (!copy) return failed("duplicate", errno);
   return copy;
+}
+
+Result<void> open_control(ProgramStreams& streams) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    return failed("socketpair", errno);
+  streams.ours.control = Fd(pair[0]);
+  streams.programs.control = Fd(pair[1]);
+  return {};
 }
 
 Result<ProgramStreams> open_on_terminal(const TerminalSize& size) {
@@ -48,6 +58,7 @@ Result<Pipe> make_output_pipe() {
 Result<ProgramStreams> open_streams(const Start& start) {
   if (start.terminal) return open_on_terminal(*start.terminal);
   ProgramStreams streams;
+  if (start.controlled) ATOLL_TRY_VOID(open_control(streams));
   ATOLL_TRY(Pipe out, make_output_pipe());
   ATOLL_TRY(Pipe err, make_output_pipe());
   streams.ours.output = std::move(out.read_end);

@@ -19,7 +19,8 @@ struct ProgramStreams {
   struct Ends {
     Fd input;  // none if the program has no input
     Fd output;
-    Fd error;  // none beside a terminal
+    Fd error;    // none beside a terminal
+    Fd control;  // none if the program is not controlled
   };
   Ends ours;
   Ends programs;

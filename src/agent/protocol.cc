@@ -30,7 +30,7 @@ bool take_offsets(ByteReader& reader, std::vector<ExecOffsets>& execs) {
     uint64_t stderr_offset = reader.u64();
     execs.push_back({exec, stdout_offset, stderr_offset});
   }
-  return reader.done();
+  return reader.ok();
 }
 
 bool take_texts(ByteReader& reader, std::vector<std::string>& texts) {
@@ -74,6 +74,7 @@ uint16_t limit_bit_of(Cause cause) {
       return bit(LimitBit::kMemory);
     case Cause::kProgram:
     case Cause::kClient:
+    case Cause::kUnbegun:
       return 0;
   }
   return 0;
@@ -84,6 +85,7 @@ std::string encode(const Hello& hello) {
   frame.payload().u16(hello.version);
   frame.payload().bytes({reinterpret_cast<const char*>(hello.nonce.data()), hello.nonce.size()});
   put_offsets(frame.payload(), hello.execs);
+  if (hello.version >= 2) frame.payload().text(hello.release);
   return frame.take();
 }
 
@@ -91,10 +93,19 @@ Result<Hello> decode_hello(std::string_view payload) {
   ByteReader reader(payload);
   Hello hello;
   hello.version = reader.u16();
+  // Before anything else is read: the rest of a newer hello may be anything.
+  bool is_spoken = hello.version >= kOldestProtocolVersion && hello.version <= kProtocolVersion;
+  if (reader.ok() && !is_spoken)
+    return Error(Code::kUnsupported, "the agent speaks protocol version " +
+                                         std::to_string(hello.version) + ", this atolld " +
+                                         std::to_string(kOldestProtocolVersion) + " to " +
+                                         std::to_string(kProtocolVersion));
   std::string_view nonce = reader.bytes(kNonceBytes);
   if (!reader.ok()) return malformed("hello");
   std::copy(nonce.begin(), nonce.end(), hello.nonce.begin());
   if (!take_offsets(reader, hello.execs)) return malformed("hello");
+  if (hello.version >= 2) hello.release = reader.text(kMaxReleaseBytes);
+  if (!reader.done() || !is_utf8(hello.release)) return malformed("hello");
   return hello;
 }
 
@@ -109,7 +120,7 @@ Result<Welcome> decode_welcome(std::string_view payload) {
   ByteReader reader(payload);
   Welcome welcome;
   welcome.version = reader.u16();
-  if (!take_offsets(reader, welcome.execs)) return malformed("welcome");
+  if (!take_offsets(reader, welcome.execs) || !reader.done()) return malformed("welcome");
   return welcome;
 }
 
@@ -132,6 +143,8 @@ std::string encode(uint32_t exec, const Start& start) {
   TerminalSize size = start.terminal.value_or(TerminalSize{0, 0});
   writer.u16(size.columns);
   writer.u16(size.rows);
+  // Left out where it is not needed: an agent of the first version does not know it.
+  if (start.controlled) writer.u8(1);
   return frame.take();
 }
 
@@ -150,6 +163,8 @@ Result<Start> decode_start(std::string_view payload) {
   start.input = reader.text(kMaxFirstInputBytes);
   uint8_t input_mode = reader.u8();
   TerminalSize size{reader.u16(), reader.u16()};
+  start.controlled = !reader.done();
+  if (start.controlled && reader.u8() != 1) return malformed("start");
   if (!reader.done() || !is_sound(start)) return malformed("start");
   if (on_output_limit > static_cast<uint8_t>(OnOutputLimit::kKill)) return malformed("start");
   if (input_mode > static_cast<uint8_t>(InputMode::kOpen)) return malformed("start");
@@ -224,9 +239,9 @@ Result<InputTaken> decode_input_taken(std::string_view payload) {
   return InputTaken{offset, closed == 1};
 }
 
-std::string encode_input_end(uint32_t exec, uint64_t offset) {
+std::string encode_input_end(uint32_t exec, uint64_t end_offset) {
   FrameWriter frame(FrameType::kInputEnd, exec);
-  frame.payload().u64(offset);
+  frame.payload().u64(end_offset);
   return frame.take();
 }
 
@@ -263,6 +278,7 @@ std::string encode(uint32_t exec, const Exit& exit) {
     writer.u64(value);
   writer.u16(exit.limits_hit);
   writer.u8(static_cast<uint8_t>(exit.peak_scope));
+  writer.u8(exit.may_have_outputs ? 1 : 0);
   return frame.take();
 }
 
@@ -279,7 +295,8 @@ Result<Exit> decode_exit(std::string_view payload) {
     *value = reader.u64();
   exit.limits_hit = reader.u16();
   uint8_t peak_scope = reader.u8();
-  if (!reader.done() || ending > 1 || cause > static_cast<uint8_t>(Cause::kMemory))
+  exit.may_have_outputs = reader.done() || reader.u8() != 0;  // one of the first version is silent
+  if (!reader.done() || ending > 1 || cause > static_cast<uint8_t>(Cause::kUnbegun))
     return malformed("exit");
   if (peak_scope > 1 || (exit.limits_hit & ~kAllLimitBits) != 0) return malformed("exit");
   exit.peak_scope = static_cast<PeakScope>(peak_scope);

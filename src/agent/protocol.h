@@ -22,8 +22,10 @@
 // sent again from the last offset told; bytes that leave a gap, or are beyond the credit or the
 // end, break the protocol.
 //
-// Both sides treat the other's bytes as hostile: each decoder checks every field and refuses
-// left-overs.
+// An agent speaks one version; atolld those from kOldestProtocolVersion on (else kUnsupported), and
+// answers in the one that the hello names. Since 2 the hello ends with the agent's release, programs
+// may be controlled, and an exit says whether there are outputs.
+// Both sides treat the other's bytes as hostile: each decoder checks every field, also left-overs.
 #pragma once
 
 #include <array>
@@ -38,7 +40,9 @@
 
 namespace atl::agent {
 
-inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint16_t kProtocolVersion = 2;
+inline constexpr uint16_t kOldestProtocolVersion = 1;
+inline constexpr size_t kMaxReleaseBytes = 64;
 inline constexpr size_t kNonceBytes = 16;
 
 inline constexpr size_t kMaxOutputBytes = 32 * 1024;  // data in one kOutput
@@ -72,6 +76,7 @@ struct Hello {
   uint16_t version;
   std::array<unsigned char, kNonceBytes> nonce;
   std::vector<ExecOffsets> execs;
+  std::string release = {};  // since version 2
 };
 
 struct Welcome {
@@ -92,6 +97,7 @@ struct Start {
   std::string input = {};    // the first bytes of its standard input
   InputMode input_mode = InputMode::kEnds;
   std::optional<TerminalSize> terminal = {};  // its output then is on stdout alone
+  bool controlled = false;  // has a control socket, kControlFd, see channel_protocol.h
 };
 
 struct Input {
@@ -124,6 +130,7 @@ enum class Cause : uint8_t {
   kCpuTime = 3,
   kOutput = 4,
   kMemory = 5,
+  kUnbegun = 6,  // a controlled program that ended before it was told to begin
 };
 
 // Bits of Exit::limits_hit: which limits were touched while it ran, whether or not they ended it.
@@ -137,11 +144,9 @@ enum class LimitBit : uint16_t {
 };
 inline constexpr uint16_t kAllLimitBits = 0x3f;
 constexpr uint16_t bit(LimitBit limit) { return static_cast<uint16_t>(limit); }
-// The limit that a cause says was reached; 0: none.
-uint16_t limit_bit_of(Cause cause);
+uint16_t limit_bit_of(Cause cause);  // 0: none
 
-// Whose peak peak_memory_bytes is: v1 groups know only that of the whole sandbox.
-enum class PeakScope : uint8_t { kExec = 0, kSandbox = 1 };
+enum class PeakScope : uint8_t { kExec = 0, kSandbox = 1 };  // v1 groups know the latter only
 
 struct Exit {
   Ending ending;
@@ -155,6 +160,7 @@ struct Exit {
   uint64_t read_bytes, written_bytes;  // from and to storage, main process and those it waited for
   uint16_t limits_hit;                 // LimitBits
   PeakScope peak_scope;
+  bool may_have_outputs = true;  // there is a kOutputsDirectory
 };
 
 struct StartFailed {
@@ -175,8 +181,7 @@ std::string encode(uint32_t exec, const StartFailed& failed);
 std::string encode_started(uint32_t exec, uint32_t pid);
 std::string encode_signal(uint32_t exec, uint8_t signal_number);
 std::string encode_exit_acknowledge(uint32_t exec);
-// `offset`: where the input ends.
-std::string encode_input_end(uint32_t exec, uint64_t offset);
+std::string encode_input_end(uint32_t exec, uint64_t end_offset);
 
 Result<Hello> decode_hello(std::string_view payload);
 Result<Welcome> decode_welcome(std::string_view payload);

@@ -47,17 +47,41 @@ Exit some_exit() {
 const std::vector<ExecOffsets> kOffsets = {{1, 10, 20}, {7, 1ull << 40, 0}};
 
 TEST(Protocol, HelloRoundTrip) {
-  Hello hello = {kProtocolVersion, {}, kOffsets};
+  Hello hello = {kProtocolVersion, {}, kOffsets, "0.1.0"};
   hello.nonce.fill(0xab);
   std::string frame = encode(hello);
   auto decoded = decode_hello(payload_of(frame));
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded->version, hello.version);
   EXPECT_EQ(decoded->nonce, hello.nonce);
+  EXPECT_EQ(decoded->release, "0.1.0");
   ASSERT_EQ(decoded->execs.size(), 2u);
   EXPECT_EQ(decoded->execs[1].exec, 7u);
   EXPECT_EQ(decoded->execs[1].stdout_offset, 1ull << 40);
   EXPECT_EQ(decoded->execs[0].stderr_offset, 20u);
+}
+
+TEST(Protocol, HelloOfTheFirstVersionHasNoRelease) {
+  Hello hello = {1, {}, kOffsets, "left out"};
+  std::string frame = encode(hello);
+  auto decoded = decode_hello(payload_of(frame));
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->version, 1);
+  EXPECT_EQ(decoded->release, "");
+  EXPECT_EQ(decoded->execs.size(), 2u);
+}
+
+TEST(Protocol, HelloOfAnUnknownVersionNamesBoth) {
+  for (int version : {0, kProtocolVersion + 1, 65535}) {
+    std::string frame = encode(Hello{static_cast<uint16_t>(version), {}, {}, "x"});
+    // Whatever follows the version.
+    std::string payload = std::string(payload_of(frame)).substr(0, 2) + "anything";
+    auto decoded = decode_hello(payload);
+    ASSERT_FALSE(decoded.ok());
+    EXPECT_EQ(decoded.error().code(), Code::kUnsupported);
+    EXPECT_EQ(decoded.error().message(), "the agent speaks protocol version " +
+                                             std::to_string(version) + ", this atolld 1 to 2");
+  }
 }
 
 TEST(Protocol, WelcomeRoundTrip) {
@@ -134,6 +158,7 @@ TEST(Protocol, SmallMessagesRoundTrip) {
 struct Message {
   std::string frame;
   std::function<bool(std::string_view)> is_accepted;
+  size_t optional_bytes = 0;  // at the end, which the first version did not have
 };
 
 std::vector<Message> every_message() {
@@ -143,7 +168,7 @@ std::vector<Message> every_message() {
       {encode(3, some_start()), [](auto p) { return decode_start(p).ok(); }},
       {encode(3, Acknowledge{Stream::kStdout, 1}),
        [](auto p) { return decode_acknowledge(p).ok(); }},
-      {encode(3, some_exit()), [](auto p) { return decode_exit(p).ok(); }},
+      {encode(3, some_exit()), [](auto p) { return decode_exit(p).ok(); }, 1},
       {encode(3, StartFailed{11, "clone"}), [](auto p) { return decode_start_failed(p).ok(); }},
       {encode_started(3, 77), [](auto p) { return decode_started(p).ok(); }},
       {encode_signal(3, 9), [](auto p) { return decode_signal(p).ok(); }},
@@ -154,8 +179,9 @@ TEST(Protocol, EveryTruncationAndEveryLeftOverIsRefused) {
   for (const Message& message : every_message()) {
     std::string payload(payload_of(message.frame));
     ASSERT_TRUE(message.is_accepted(payload));
-    for (size_t length = 0; length < payload.size(); ++length)
+    for (size_t length = 0; length < payload.size() - message.optional_bytes; ++length)
       EXPECT_FALSE(message.is_accepted(payload.substr(0, length))) << length;
+    EXPECT_TRUE(message.is_accepted(payload.substr(0, payload.size() - message.optional_bytes)));
     EXPECT_FALSE(message.is_accepted(payload + '\0'));
   }
 }
@@ -203,7 +229,7 @@ TEST(Protocol, ValuesOutsideTheirRangeAreRefused) {
   exit.status = 65;
   EXPECT_FALSE(exit_accepted(exit));
   exit = some_exit();
-  exit.cause = static_cast<Cause>(6);
+  exit.cause = static_cast<Cause>(7);
   EXPECT_FALSE(exit_accepted(exit));
   exit = some_exit();
   exit.limits_hit = kAllLimitBits + 1;

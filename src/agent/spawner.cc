@@ -18,7 +18,10 @@
 namespace atl::agent {
 namespace {
 
-constexpr size_t kFdCount = 6;  // leaf, stdin, stdout, stderr, report, encoded Start or FileRequest
+// leaf, stdin, stdout, stderr, report, encoded Start or FileRequest, and the control socket of a
+// controlled program.
+constexpr size_t kMinFds = 6;
+constexpr size_t kMaxFds = 7;
 constexpr uint32_t kSpawnMagic = 0x4e575053;
 
 // In-sandbox root may stop the spawner, but not the agent's loop for long. Many short waits,
@@ -36,7 +39,7 @@ struct SpawnReply {
   int32_t system_errno;
 };
 
-Result<void> send_request(int socket, Becomes becomes, const int (&fds)[kFdCount]) {
+Result<void> send_request(int socket, Becomes becomes, std::span<const int> fds) {
   SpawnRequest request = {kSpawnMagic, becomes};
   std::span<const char> bytes(reinterpret_cast<const char*>(&request), sizeof request);
   return linux::send_message(socket, bytes, fds, MSG_DONTWAIT);
@@ -60,7 +63,7 @@ Result<Fd> memory_file(std::string_view bytes) {
   return file;
 }
 
-using ReceivedFds = std::array<Fd, kFdCount>;
+using ReceivedFds = std::array<Fd, kMaxFds>;
 
 // False when the agent has gone.
 Result<bool> receive_request(int socket, SpawnRequest& request, ReceivedFds& fds) {
@@ -68,7 +71,7 @@ Result<bool> receive_request(int socket, SpawnRequest& request, ReceivedFds& fds
   ATOLL_TRY(linux::Received received, linux::receive_message(socket, bytes, fds));
   if (received.bytes == 0) return false;
   bool whole = received.whole && received.bytes == sizeof request && request.magic == kSpawnMagic &&
-               request.becomes <= Becomes::kWorker && received.fds == kFdCount;
+               request.becomes <= Becomes::kWorker && received.fds >= kMinFds;
   if (!whole) return Error(Code::kCorrupt, "malformed spawn request");
   return true;
 }
@@ -90,7 +93,8 @@ Result<pid_t> spawn(Becomes becomes, const ReceivedFds& fds, const SpawnBasis& b
                         .stdout_pipe = fds[2].get(),
                         .stderr_pipe = fds[3].get(),
                         .report = fds[4].get(),
-                        .file_rules = basis.file_rules.get()};
+                        .file_rules = basis.file_rules.get(),
+                        .control = fds[6].get()};
   ATOLL_TRY(auto outcome, start_any(becomes, payload, start_fds, basis.open_files));
   return outcome.pid;
 }
@@ -101,11 +105,12 @@ Result<pid_t> Spawner::start(Becomes becomes, std::string_view payload, const St
   if (!socket_) return Error(Code::kUnavailable, "spawner", EPIPE);
   auto file = memory_file(payload);
   if (!file) return Error(Code::kSystem, "memfd", file.error().system_errno());
-  return exchange(becomes, {fds.leaf, fds.standard_input, fds.stdout_pipe, fds.stderr_pipe,
-                            fds.report, file->get()});
+  int passed[kMaxFds] = {fds.leaf,   fds.standard_input, fds.stdout_pipe, fds.stderr_pipe,
+                         fds.report, file->get(),        fds.control};
+  return exchange(becomes, std::span(passed).first(fds.control < 0 ? kMinFds : kMaxFds));
 }
 
-Result<pid_t> Spawner::exchange(Becomes becomes, const int (&fds)[kFdCount]) {
+Result<pid_t> Spawner::exchange(Becomes becomes, std::span<const int> fds) {
   SpawnReply reply = {};
   auto ready = send_request(socket_.get(), becomes, fds);
   if (ready) ready = wait_readable(socket_.get());

@@ -3,12 +3,13 @@
 // CLONE_PARENT, as children of the agent, which waits for them as for its own. For that the spawner
 // must be a child of the agent.
 //
-// One request at a time over a SEQPACKET socket: a SpawnRequest with six descriptors, then a
+// One request at a time over a SEQPACKET socket: a SpawnRequest with its descriptors, then a
 // SpawnReply. File workers are started like programs.
 #pragma once
 
 #include <sys/types.h>
 
+#include <span>
 #include <string_view>
 
 #include "agent/process_start.h"
@@ -32,7 +33,7 @@ class Spawner {
   void give_up() { socket_.reset(); }
 
  private:
-  Result<pid_t> exchange(Becomes becomes, const int (&fds)[6]);
+  Result<pid_t> exchange(Becomes becomes, std::span<const int> fds);
   Fd socket_;
 };
 

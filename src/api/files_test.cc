@@ -361,9 +361,15 @@ TEST(RunApi, WhatIsWrongIsRefusedAndLeavesNothing) {
         R"({"template":"python","cmd":["x"],"files":[{"path":"a","text":"x"}]})",
         R"({"template":"python","cmd":["x"],"files":[{"path":"/a"}]})",
         R"({"template":"python","cmd":["x"],"timeout_ms":"soon"})",
+        R"({"template":"python","cmd":["x"],"cwd":"here"})",
+        R"({"template":"python","cmd":["x"],"user":"a b"})",
+        R"({"template":"python","cmd":["x"],"stdin_base64":"!"})",
+        R"({"template":"python","cmd":["x"],"on_output_limit":"x"})",
         R"x({"template":"python","code":"print(1)"})x"}) {
+    server.run_inside([&] { server.bed.driver->next_launch_error = Error(Code::kSystem, "made"); });
     EXPECT_EQ(server.send(Method::kPost, "/v1/run", body).status, 400) << body;
   }
+  server.run_inside([&] { server.bed.driver->next_launch_error.reset(); });
   EXPECT_EQ(server.send(Method::kPost, "/v1/run", R"({"template":"none","cmd":["x"]})").status,
             404);
   auto full = server.send(Method::kPost, "/v1/run",

@@ -35,6 +35,14 @@ Result<std::optional<uint64_t>> number_parameter(std::string_view name,
   return std::optional(number);
 }
 
+Result<std::optional<std::string>> text_parameter(std::string_view name,
+                                                  const http::Request& request) {
+  if (!is_named(request.query, name)) return std::optional<std::string>();
+  auto text = http::query_parameter(request.query, name);
+  if (!text) return invalid_parameter(name, "may be there once, in UTF-8");
+  return text;
+}
+
 Result<bool> flag_parameter(std::string_view name, const http::Request& request) {
   if (!is_named(request.query, name)) return false;
   std::string text = http::query_parameter(request.query, name).value_or("");

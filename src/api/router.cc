@@ -76,6 +76,9 @@ Error refusal(Code code, std::string message, std::string_view reason) {
   return Error(code, std::move(message)).with_reason(reason);
 }
 
+// What those who need no key are counted as: by whoever signed their URL.
+std::string name_of(store::TenantId tenant) { return "tenant " + std::to_string(tenant.number()); }
+
 Error body_refusal(const Error& error) {
   if (error.code() == Code::kExhausted)
     return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
@@ -88,9 +91,12 @@ Error body_refusal(const Error& error) {
 
 }  // namespace
 
-Router::Router(sandbox::Keys& keys, sandbox::Idempotency& idempotency,
+Router::Router(sandbox::Keys& keys, sandbox::Idempotency& idempotency, Traffic& traffic,
                std::set<std::string, std::less<>> host_names)
-    : keys_(keys), idempotency_(idempotency), host_names_(std::move(host_names)) {}
+    : keys_(keys),
+      idempotency_(idempotency),
+      traffic_(traffic),
+      host_names_(std::move(host_names)) {}
 
 void Router::add(Route route) { routes_.push_back(std::move(route)); }
 
@@ -131,25 +137,35 @@ Result<void> Router::check_origin(const http::Request& request) const {
   return {};
 }
 
-http::Task<Result<sandbox::Identity>> Router::authenticate(const http::Request& request) {
+http::Task<Result<sandbox::Identity>> Router::authenticate(const http::Exchange& exchange) {
+  const http::Request& request = exchange.request();
   Error refused = refusal(Code::kDenied, "the key is missing or wrong", "unauthenticated");
   auto value = request.headers.find("Authorization");
   if (!value || request.headers.count("Authorization") != 1 || !value->starts_with(kBearer))
     co_return refused;
-  ATOLL_CO_TRY(auto identity, co_await keys_.identify(value->substr(kBearer.size())));
+  std::string_view key = value->substr(kBearer.size());
+  // Whatever others send from the same address, a key that was right before is served.
+  if (auto known = keys_.recall(key)) co_return *known;
+  std::string address = exchange.peer_network();
+  ATOLL_CO_TRY_VOID(traffic_.count_unknown_key(address));
+  ATOLL_CO_TRY(auto identity, co_await keys_.identify(key));
   if (!identity) co_return refused;
+  traffic_.forgive(address);
   co_return *identity;
 }
 
 // Without a key nobody learns which routes exist.
-http::Task<Result<store::TenantId>> Router::admit(const http::Request& request,
+http::Task<Result<store::TenantId>> Router::admit(const http::Exchange& exchange,
                                                   const Match& found) {
+  const http::Request& request = exchange.request();
   if (found.route && found.route->access == Route::Access::kPublic) co_return store::kLocalTenant;
   if (found.route && found.route->admit && request.headers.count("Authorization") == 0) {
     auto tenant = found.route->admit(found.parameters);
+    if (tenant) ATOLL_CO_TRY_VOID(traffic_.count_request(name_of(*tenant)));
     if (tenant) co_return *tenant;
   }
-  ATOLL_CO_TRY(sandbox::Identity identity, co_await authenticate(request));
+  ATOLL_CO_TRY(sandbox::Identity identity, co_await authenticate(exchange));
+  ATOLL_CO_TRY_VOID(traffic_.count_request(identity.key_id));
   if (found.route && found.route->access == Route::Access::kOperator &&
       identity.role != sandbox::Identity::Role::kOperator)
     co_return refusal(Code::kDenied, "only the operator of this host may do that", "operator_only");
@@ -197,7 +213,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
   const http::Request& request = exchange.request();
   ATOLL_CO_TRY_VOID(check_origin(request));
   Match found = match(request);
-  ATOLL_CO_TRY(store::TenantId tenant, co_await admit(request, found));
+  ATOLL_CO_TRY(store::TenantId tenant, co_await admit(exchange, found));
   if (!found.route && found.allowed.empty())
     co_return refusal(Code::kNotFound, "there is no such route", "not_found");
   if (!found.route) {
@@ -214,8 +230,11 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, std:
     co_return http::Response();
   }
   if (!body) co_return std::move(body).error();
-  Call call{exchange, tenant, std::move(found.parameters), std::move(*body), request_id};
   bool once = found.route->effect == Route::Effect::kCreates && has_idempotency_key(request);
+  bool is_long = found.route->time == Route::Time::kLong || once;
+  auto place = is_long ? traffic_.enter(tenant) : Result<Traffic::Place>(Traffic::Place());
+  if (!place) co_return std::move(place).error();
+  Call call{exchange, tenant, std::move(found.parameters), std::move(*body), request_id};
   const RouteAction& action = found.route->action;
   http::Task<Reply> task = once ? run_once(idempotency_, call, action) : action(call);
   ATOLL_CO_TRY(std::optional<http::Response> response, co_await std::move(task));

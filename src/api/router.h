@@ -1,6 +1,7 @@
 // Router: what every request has in common. Host and Origin are checked, the key is turned into a
-// tenant, the route is found, the body is read within its limit, a creating call with a key happens
-// once, errors become answers of one shape. A handler is parse, one call, reply.
+// tenant that may not take more than its share, the route is found, the body is read within its
+// limit, a creating call with a key happens once, errors become answers of one shape. A handler is
+// parse, one call, reply.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "api/traffic.h"
 #include "base/result.h"
 #include "http/exchange.h"
 #include "http/server.h"
@@ -45,6 +47,8 @@ struct Route {
   enum class Body : unsigned char { kJson, kStream } body = Body::kJson;
   // kCreates: takes an Idempotency-Key.
   enum class Effect : unsigned char { kOther, kCreates } effect = Effect::kOther;
+  // kLong: streams or may wait, so its tenant can have only so many open at a time.
+  enum class Time : unsigned char { kShort, kLong } time = Time::kShort;
   // In whose name a caller without a key is served, from the parameters; nobody's: 401.
   std::function<std::optional<store::TenantId>(const std::vector<std::string>&)> admit = {};
 };
@@ -52,7 +56,7 @@ struct Route {
 class Router {
  public:
   // `host_names`: names, besides loopback ones, under which the server may be addressed.
-  Router(sandbox::Keys& keys, sandbox::Idempotency& idempotency,
+  Router(sandbox::Keys& keys, sandbox::Idempotency& idempotency, Traffic& traffic,
          std::set<std::string, std::less<>> host_names);
 
   void add(Route route);
@@ -78,12 +82,13 @@ class Router {
   static http::Task<Result<std::string>> read_body(http::Exchange& exchange, const Route& route);
   Result<void> check_origin(const http::Request& request) const;
   bool is_known_host(std::string_view host) const;
-  http::Task<Result<sandbox::Identity>> authenticate(const http::Request& request);
-  http::Task<Result<store::TenantId>> admit(const http::Request& request, const Match& found);
+  http::Task<Result<sandbox::Identity>> authenticate(const http::Exchange& exchange);
+  http::Task<Result<store::TenantId>> admit(const http::Exchange& exchange, const Match& found);
   Match match(const http::Request& request) const;
 
   sandbox::Keys& keys_;
   sandbox::Idempotency& idempotency_;
+  Traffic& traffic_;
   std::set<std::string, std::less<>> host_names_;
   std::vector<Route> routes_;
   bool ready_ = false;

@@ -28,7 +28,8 @@ namespace atl::api {
 
 class TestServer {
  public:
-  explicit TestServer(http::Limits limits = {}) {
+  explicit TestServer(http::Limits limits = {}, TrafficLimits traffic_limits = {})
+      : traffic(bed.clock, traffic_limits) {
     key = bed.draw_key();
     add_health_routes(router);
     add_openapi_route(router);
@@ -96,7 +97,8 @@ class TestServer {
       sandbox::PortTokens::open(bed.directory() + "/port.key").value();
   std::string key;
   sandbox::Idempotency idempotency{bed.context().get_executor(), bed.ledger(), bed.clock};
-  Router router{bed.keys(), idempotency, {}};
+  Traffic traffic;
+  Router router{bed.keys(), idempotency, traffic, {}};
   unsigned short port = 0;
 
  private:

@@ -50,6 +50,10 @@ int main(int argc, char** argv) {
   umask(0022);
   signal(SIGPIPE, SIG_IGN);  // standard error may be a pipe whose reader has died
   configure_log("atoll-builder", LogLevel::kInfo);
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    printf("atoll-builder %s\n", ATOLL_VERSION);
+    return 0;
+  }
   auto options = builder::parse_options({argv + 1, argv + argc});
   if (!options) {
     fprintf(stderr, "atoll-builder: %s\n%.*s\n", options.error().message().c_str(),

@@ -34,6 +34,25 @@ TEST(CommandLine, UpRefusesARemoteAddressUnlessItIsAllowed) {
   EXPECT_EQ(up.reach, UpCommand::Reach::kAnywhere);
 }
 
+TEST(CommandLine, RestartReplacesBothUnlessOneIsNamed) {
+  using What = RestartCommand::What;
+  EXPECT_EQ(parsed<RestartCommand>({"restart"}).what, What::kBoth);
+  EXPECT_EQ(parsed<RestartCommand>({"restart", "--daemon"}).what, What::kDaemon);
+  EXPECT_EQ(parsed<RestartCommand>({"restart", "--warden"}).what, What::kWarden);
+  EXPECT_FALSE(parse_command_line({"restart", "--warden", "--daemon"}).ok());
+  EXPECT_EQ(parsed<UpCommand>({"up"}).stop, UpCommand::Stop::kRemoves);
+  EXPECT_EQ(parsed<UpCommand>({"up", "--keep"}).stop, UpCommand::Stop::kKeeps);
+}
+
+TEST(CommandLine, BackupAndRestoreNeedAFile) {
+  EXPECT_EQ(parsed<BackupCommand>({"backup", "f"}).images, BackupCommand::Images::kHold);
+  EXPECT_EQ(parsed<BackupCommand>({"backup", "--without-images", "f"}).images,
+            BackupCommand::Images::kLeaveOut);
+  EXPECT_EQ(parsed<RestoreCommand>({"restore", "f"}).file, "f");
+  EXPECT_FALSE(parse_command_line({"backup"}).ok());
+  EXPECT_FALSE(parse_command_line({"restore"}).ok());
+}
+
 TEST(CommandLine, StateDirectoryCarriesTheRunDirectory) {
   auto line = parse_command_line({"down", "--state-dir", "/tmp/x/"});
   ASSERT_TRUE(line.ok());

@@ -25,7 +25,9 @@ struct Typed {
   ServerChoice server;
   bool json = false;
 
-  bool detach = false, allow_remote = false, anew = false;
+  bool detach = false, allow_remote = false, no_warm_pool = false, anew = false;
+  bool keep = false, without_images = false, daemon_only = false, warden_only = false;
+  std::optional<int> resumed_for;
   std::string listen = kDefaultListen;
   std::string directory, public_key, tenant, key_name, shell;
   bool list = false;

@@ -19,9 +19,19 @@ enum class Depth : unsigned char { kFlat, kRecursive };
 struct UpCommand {
   enum class Mode : unsigned char { kForeground, kDetached };
   enum class Reach : unsigned char { kLoopbackOnly, kAnywhere };
+  enum class Stop : unsigned char { kRemoves, kKeeps };
   Mode mode = Mode::kForeground;
   Reach reach = Reach::kLoopbackOnly;
+  bool warm_pool = true;
+  Stop stop = Stop::kRemoves;  // what SIGTERM does to sandboxes
   ListenAddress listen;
+  // This process is a supervisor that was asked to replace programs and has executed the installed
+  // `atoll` over itself: it has its lock, its children and, if kDetached, its log. 0: all.
+  std::optional<int> resumed_for;
+};
+struct RestartCommand {
+  enum class What : unsigned char { kBoth = 0, kWarden = 1, kDaemon = 2 };
+  What what = What::kBoth;
 };
 struct DownCommand {};
 struct StatusCommand {};
@@ -34,6 +44,14 @@ struct CreateKeyCommand {
 struct ListKeysCommand {};
 struct RevokeKeyCommand {
   std::string id;
+};
+struct BackupCommand {
+  std::string file;
+  enum class Images : unsigned char { kHold, kLeaveOut };
+  Images images = Images::kHold;
+};
+struct RestoreCommand {
+  std::string file;
 };
 struct AddTemplateCommand {
   std::string directory;
@@ -183,13 +201,15 @@ struct HelpCommand {
   std::string text;
 };
 
-using Command = std::variant<
-    HelpCommand, UpCommand, DownCommand, StatusCommand, DoctorCommand, ShowKeyCommand,
-    CreateKeyCommand, ListKeysCommand, RevokeKeyCommand, AddTemplateCommand, ListTemplatesCommand,
-    BuildTemplateCommand, ShowTemplateCommand, RemoveTemplateCommand, ExportTemplateCommand,
-    ImportTemplateCommand, InitTemplateCommand, RunCommand, CreateCommand, ListCommand, ShowCommand,
-    RemoveCommand, UsageCommand, ExecCommand, ShellCommand, LogsCommand, CopyCommand, CatCommand,
-    ListFilesCommand, WatchCommand, PortsCommand, ShowReceiptCommand, VerifyReceiptCommand,
-    SelftestCommand, BenchCommand, CompletionCommand, VersionCommand>;
+using Command =
+    std::variant<HelpCommand, UpCommand, DownCommand, RestartCommand, StatusCommand, DoctorCommand,
+                 ShowKeyCommand, CreateKeyCommand, ListKeysCommand, RevokeKeyCommand, BackupCommand,
+                 RestoreCommand, AddTemplateCommand, ListTemplatesCommand, BuildTemplateCommand,
+                 ShowTemplateCommand, RemoveTemplateCommand, ExportTemplateCommand,
+                 ImportTemplateCommand, InitTemplateCommand, RunCommand, CreateCommand, ListCommand,
+                 ShowCommand, RemoveCommand, UsageCommand, ExecCommand, ShellCommand, LogsCommand,
+                 CopyCommand, CatCommand, ListFilesCommand, WatchCommand, PortsCommand,
+                 ShowReceiptCommand, VerifyReceiptCommand, SelftestCommand, BenchCommand,
+                 CompletionCommand, VersionCommand>;
 
 }  // namespace atl::cli

@@ -4,6 +4,7 @@ namespace atl::cli {
 
 int exit_code_of(const ProgramEnd& end) {
   if (end.verdict == "sandbox_gone" || end.verdict == "platform_error") return kExitPlatform;
+  if (end.verdict == "compile_error") return kExitCompileError;
   if (end.verdict == "wall_time" || end.verdict == "cpu_time") return kExitTimeout;
   if (end.signal_number && *end.signal_number > 0 && *end.signal_number < 128)
     return 128 + *end.signal_number;

@@ -16,6 +16,11 @@ TEST(ExitCode, IsOneHundredTwentyEightAndTheSignal) {
   EXPECT_EQ(exit_code_of({"oom", std::nullopt, 9}), 137);
 }
 
+TEST(ExitCode, IsItsOwnWhenThereIsNoProgram) {
+  EXPECT_EQ(exit_code_of({"compile_error", 1, std::nullopt}), kExitCompileError);
+  EXPECT_EQ(exit_code_of({"compile_error", std::nullopt, 11}), kExitCompileError);
+}
+
 TEST(ExitCode, IsThatOfTimeoutWhenTheTimeWasUp) {
   EXPECT_EQ(exit_code_of({"wall_time", std::nullopt, 9}), kExitTimeout);
   EXPECT_EQ(exit_code_of({"cpu_time", 0, std::nullopt}), kExitTimeout);

@@ -8,6 +8,7 @@ namespace atl::cli {
 
 Result<int> run_command(const CommandLine& line, const UpCommand& up);
 Result<int> run_command(const CommandLine& line, const DownCommand&);
+Result<int> run_command(const CommandLine& line, const RestartCommand& restart);
 Result<int> run_command(const CommandLine& line, const StatusCommand&);
 Result<int> run_command(const CommandLine& line, const ShowKeyCommand&);
 

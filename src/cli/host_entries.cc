@@ -12,11 +12,32 @@ void add_up(CLI::App& app, Typed& typed) {
       ->capture_default_str()
       ->type_name("IP:PORT");
   app.add_flag("--allow-remote", typed.allow_remote, "Allow an address that other hosts can reach");
+  app.add_flag("--no-warm-pool", typed.no_warm_pool, "Keep no isolates ready for creates");
+  app.add_flag("--keep", typed.keep,
+               "When stopped by a signal, leave the sandboxes to the next `atoll up`");
+  app.add_option("--resume", typed.resumed_for)->group("");  // for the supervisor itself
+}
+
+void add_restart(CLI::App& app, Typed& typed) {
+  auto* daemon = app.add_flag("--daemon", typed.daemon_only, "Only atolld");
+  app.add_flag("--warden", typed.warden_only, "Only the warden")->excludes(daemon);
 }
 
 void add_selftest(CLI::App& app, Typed& typed) {
   app.add_option("--only", typed.only, "Run only these attacks")->type_name("NAME");
   app.add_flag("--list", typed.list, "List the attacks and run none");
+}
+
+void add_backup(CLI::App& app, Typed& typed) {
+  app.add_option("file", typed.file, "What to write; must not exist")
+      ->required()
+      ->type_name("FILE");
+  app.add_flag("--without-images", typed.without_images,
+               "Leave out images, which can be built again");
+}
+
+void add_restore(CLI::App& app, Typed& typed) {
+  app.add_option("file", typed.file, "What `atoll backup` wrote")->required()->type_name("FILE");
 }
 
 void add_key_create(CLI::App& app, Typed& typed) {
@@ -39,11 +60,20 @@ Result<Command> make_up(const Typed& typed, const CLI::App&) {
   UpCommand up;
   if (typed.detach) up.mode = UpCommand::Mode::kDetached;
   if (typed.allow_remote) up.reach = UpCommand::Reach::kAnywhere;
+  up.warm_pool = !typed.no_warm_pool;
+  if (typed.keep) up.stop = UpCommand::Stop::kKeeps;
+  up.resumed_for = typed.resumed_for;
   ATOLL_TRY(up.listen, ListenAddress::parse(typed.listen));
   if (!up.listen.is_loopback() && up.reach == UpCommand::Reach::kLoopbackOnly)
     return Error(Code::kInvalid, "other hosts could reach " + up.listen.string() +
                                      ": add --allow-remote if that is meant");
   return Command(std::move(up));
+}
+
+Result<Command> make_restart(const Typed& typed, const CLI::App&) {
+  using What = RestartCommand::What;
+  What what = typed.daemon_only ? What::kDaemon : typed.warden_only ? What::kWarden : What::kBoth;
+  return Command(RestartCommand{what});
 }
 
 template <typename T>
@@ -54,6 +84,16 @@ Result<Command> make_plain(const Typed&, const CLI::App&) {
 Result<Command> make_selftest(const Typed& typed, const CLI::App&) {
   using Mode = SelftestCommand::Mode;
   return Command(SelftestCommand{typed.list ? Mode::kList : Mode::kRun, typed.only});
+}
+
+Result<Command> make_backup(const Typed& typed, const CLI::App&) {
+  using Images = BackupCommand::Images;
+  Images images = typed.without_images ? Images::kLeaveOut : Images::kHold;
+  return Command(BackupCommand{typed.file, images});
+}
+
+Result<Command> make_restore(const Typed& typed, const CLI::App&) {
+  return Command(RestoreCommand{typed.file});
 }
 
 Result<Command> make_key_create(const Typed& typed, const CLI::App&) {
@@ -75,6 +115,10 @@ constexpr CommandEntry kEntries[] = {
      add_up, make_up},
     {"down", "Stop Atoll and remove every sandbox (root)", "  atoll down", nullptr,
      make_plain<DownCommand>},
+    {"restart", "Run the programs that are installed now; sandboxes go on (root)",
+     "  make install && atoll restart\n"
+     "  atoll restart --daemon",
+     add_restart, make_restart},
     {"status", "Say what runs; exit code 3 when it is not ready", "  atoll status --json", nullptr,
      make_plain<StatusCommand>},
     {"doctor", "Say what this host offers and what to change; best as root",
@@ -85,6 +129,12 @@ constexpr CommandEntry kEntries[] = {
      "  atoll selftest\n"
      "  atoll selftest --list",
      add_selftest, make_selftest},
+    {"backup", "Write all that must not be lost into one file (root)",
+     "  atoll backup atoll-$(date +%F).tar.zst\n"
+     "  atoll backup --without-images small.tar.zst",
+     add_backup, make_backup},
+    {"restore", "Make an empty state directory out of a backup (root)",
+     "  atoll restore atoll-2026-11-16.tar.zst", add_restore, make_restore},
     {"key show-local", "Print the key of this host (root)",
      "  export ATOLL_KEY=$(atoll key show-local)", nullptr, make_plain<ShowKeyCommand>},
     {"key create", "Make a key and print it, this once",

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/backup/backup.h"
+#include "cli/backup/restore.h"
 #include "cli/bench_command.h"
 #include "cli/command_line.h"
 #include "cli/completion.h"
@@ -25,6 +27,7 @@
 
 namespace atl::cli {
 
+using backup::run_command;
 using selftest::run_command;
 
 namespace {

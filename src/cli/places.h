@@ -29,6 +29,9 @@ struct Places {
 
   std::string builder_lock() const { return run + "/builder.lock"; }
   std::string warden_lock() const { return run + "/warden.lock"; }
+  std::string warden_socket() const { return run + "/warden.sock"; }
+  // How the last `atoll restart` went, see replacement.h.
+  std::string replacement() const { return run + "/replacement.json"; }
 };
 
 }  // namespace atl::cli

@@ -125,6 +125,22 @@ Result<bool> wait_for_end(int pidfd, std::chrono::milliseconds limit) {
   }
 }
 
+Result<ProgramAnswer> ask_program(ProgramStart start, std::chrono::milliseconds limit) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Error::system("pipe");
+  Fd reader(ends[0]), writer(ends[1]);
+  start.output = writer.get();
+  ATOLL_TRY(StartedProcess started, start_program(start));
+  writer.reset();
+  // It prints less than a pipe holds, or has itself to blame.
+  ATOLL_TRY(bool ended, wait_for_end(started.pidfd.get(), limit));
+  if (!ended) ATOLL_TRY_VOID(linux::send_signal(started.pidfd.get(), SIGKILL));
+  ATOLL_TRY(int status, linux::wait_for_exit(started.pidfd.get()));
+  if (!ended) return Error(Code::kTimeout, start.arguments[0] + " did not answer");
+  ATOLL_TRY(std::string text, read_all(reader.get()));
+  return ProgramAnswer{status, std::move(text)};
+}
+
 Result<Ended> end_process(int pidfd, std::chrono::milliseconds grace) {
   auto asked = linux::send_signal(pidfd, SIGTERM);
   if (!asked && asked.error().system_errno() == ESRCH) return Ended::kBySelf;

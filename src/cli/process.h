@@ -36,6 +36,14 @@ struct StartedProcess {
 // 1 and 2. Fails also when the program could not be executed.
 Result<StartedProcess> start_program(const ProgramStart& start);
 
+// What a program prints until it ends, on both streams; start.output is not used. kTimeout, and the
+// program is killed, after `limit`.
+struct ProgramAnswer {
+  int status;  // as wait(2) encodes it
+  std::string text;
+};
+Result<ProgramAnswer> ask_program(ProgramStart start, std::chrono::milliseconds limit);
+
 // SIGTERM, and SIGKILL after `grace`; returns when the process has ended. Works for any process, a
 // child or not; a child still has to be waited for.
 enum class Ended : unsigned char { kBySelf, kByForce };

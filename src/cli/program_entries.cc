@@ -241,6 +241,7 @@ constexpr CommandEntry kEntries[] = {
     {"run", "Run code in a sandbox of its own, then remove it",
      "  atoll run -t python -c 'print(6 * 7)'\n"
      "  atoll run script.py -- first second\n"
+     "  atoll run main.cpp\n"
      "  echo 'echo hello' | atoll run -t bash\n"
      "  atoll run --timeout 1s --memory 64MiB --stdin data.csv script.py\n"
      "  atoll run --file data.csv:/home/user/ --out results script.py",

@@ -39,8 +39,11 @@ bool may_come_back(const Error& error) {
 
 class Follower {
  public:
-  Follower(Api& api, const ExecName& name, OutputMode mode)
-      : api_(api), name_(name), out_(STDOUT_FILENO, mode), err_(STDERR_FILENO, mode) {}
+  Follower(Api& api, const ExecName& name, OutputMode mode, StdoutTarget target)
+      : api_(api),
+        name_(name),
+        out_(target == StdoutTarget::kStdout ? STDOUT_FILENO : STDERR_FILENO, mode),
+        err_(STDERR_FILENO, mode) {}
 
   Result<json::object> follow() {
     steady_clock::time_point given_up = steady_clock::now() + kPatience;
@@ -121,6 +124,7 @@ constexpr std::array kAdvice = {
     Advice{"oom", "raise --memory"},
     Advice{"pids_limit", "raise --pids"},
     Advice{"disk_limit", "raise --disk"},
+    Advice{"compile_error", "the compiler did not accept it"},
     Advice{"forbidden_syscall", "it used a system call that no sandbox allows"},
     Advice{"killed", "a client asked for it"},
     Advice{"sandbox_gone", "its sandbox was deleted or failed: atoll show says more"},
@@ -137,8 +141,9 @@ std::string wall_time(const json::object& exec) {
 
 }  // namespace
 
-Result<json::object> follow_exec(Api& api, const ExecName& name, OutputMode mode) {
-  return Follower(api, name, mode).follow();
+Result<json::object> follow_exec(Api& api, const ExecName& name, OutputMode mode,
+                                 StdoutTarget target) {
+  return Follower(api, name, mode, target).follow();
 }
 
 Result<json::object> wait_for_exec(Api& api, const ExecName& name) {
@@ -181,8 +186,9 @@ std::string explain_end(const json::object& exec) {
   for (const Advice& advice : kAdvice) {
     if (advice.verdict != verdict) continue;
     std::string failure = text_field(exec, "failure");
-    text = "atoll: " + verdict + wall_time(exec) + ": " + advice.text +
-           (failure.empty() ? "" : ": " + escape_line(failure)) + "\n";
+    bool compiling = text_field(exec, "phase") == "compile" && verdict != "compile_error";
+    text = (compiling ? "atoll: compiling: " : "atoll: ") + verdict + wall_time(exec) + ": " +
+           advice.text + (failure.empty() ? "" : ": " + escape_line(failure)) + "\n";
   }
   for (const char* stream : {"stdout", "stderr"}) {
     uint64_t cut = number_field(exec, std::string(stream) + "_cut");

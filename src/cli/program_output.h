@@ -16,9 +16,13 @@ struct ExecName {
   std::string exec;
 };
 
+// Where the standard output of a program goes: what a compiler prints is not the program's.
+enum class StdoutTarget : unsigned char { kStdout, kStderr };
+
 // Writes both streams as they come until the program has ended, over lost connections; gives the
 // exec as it ended.
-Result<boost::json::object> follow_exec(Api& api, const ExecName& name, OutputMode mode);
+Result<boost::json::object> follow_exec(Api& api, const ExecName& name, OutputMode mode,
+                                        StdoutTarget target = StdoutTarget::kStdout);
 // Waits for the end and shows nothing.
 Result<boost::json::object> wait_for_exec(Api& api, const ExecName& name);
 // What one stream holds until now, to a descriptor.

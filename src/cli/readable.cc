@@ -84,6 +84,22 @@ uint64_t number_field(const json::object& object, std::string_view name) {
   return error ? 0 : number;
 }
 
-void print_json(const json::value& value) { printf("%s\n", json::serialize(value).c_str()); }
+std::string json_text(const json::value& value) {
+  std::string text;
+  if (const json::object* object = value.if_object()) {
+    for (const auto& entry : *object)
+      text +=
+          (text.empty() ? "" : ",") + json::serialize(entry.key()) + ":" + json_text(entry.value());
+    return "{" + text + "}";
+  }
+  if (const json::array* array = value.if_array()) {
+    for (const json::value& element : *array)
+      text += (text.empty() ? "" : ",") + json_text(element);
+    return "[" + text + "]";
+  }
+  return value.is_double() ? fmt::format("{}", value.get_double()) : json::serialize(value);
+}
+
+void print_json(const json::value& value) { printf("%s\n", json_text(value).c_str()); }
 
 }  // namespace atl::cli

@@ -21,6 +21,8 @@ std::string text_field(const boost::json::object& object, std::string_view name)
 // 0 when it is not a whole number.
 uint64_t number_field(const boost::json::object& object, std::string_view name);
 
+// Numbers as people write them (8.292); Boost's own serializer writes 8.292E0.
+std::string json_text(const boost::json::value& value);
 // One line on standard output: all that a command prints with --json.
 void print_json(const boost::json::value& value);
 

@@ -8,6 +8,12 @@ namespace {
 
 std::string shown(const char* text) { return readable(boost::json::parse(text)); }
 
+TEST(Readable, JsonHasNumbersAsPeopleWriteThem) {
+  boost::json::value value =
+      boost::json::parse(R"({"ms":1.1458E1,"n":[0.001,12,-3,1e-7],"s":"\u00e9\n","o":{}})");
+  EXPECT_EQ(json_text(value), R"({"ms":11.458,"n":[0.001,12,-3,1e-07],"s":"é\n","o":{}})");
+}
+
 TEST(Readable, ShowsNumbersWithoutExponents) {
   EXPECT_EQ(shown("2.8946E1"), "28.946");
   EXPECT_EQ(shown("9.0849E-1"), "0.908");

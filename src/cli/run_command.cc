@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <boost/json/serialize.hpp>
+
 #include "base/file.h"
 #include "cli/api.h"
 #include "cli/artifacts.h"
@@ -38,6 +40,7 @@ struct Program {
   std::string path;  // where the code goes inside; empty: it is an argument
   SandboxOptions sandbox;
   json::object exec;
+  std::optional<json::object> compile;  // the exec before it
 };
 
 Result<Program> plan(const RunCommand& run) {
@@ -57,6 +60,13 @@ Result<Program> plan(const RunCommand& run) {
   command.insert(command.end(), run.arguments.begin(), run.arguments.end());
   program.exec = exec_body(run.exec);
   ATOLL_TRY(program.exec["cmd"], command_words(command));
+  std::vector<std::string> compile = compile_command_of(*language, program.path);
+  if (compile.empty()) return program;
+  program.compile.emplace();
+  ATOLL_TRY((*program.compile)["cmd"], command_words(compile));
+  for (const char* name : {"user", "env"})
+    if (const json::value* value = program.exec.if_contains(name))
+      (*program.compile)[name] = *value;
   return program;
 }
 
@@ -76,6 +86,11 @@ class Run {
   Result<json::object> in_sandbox(Program& program, const Fd& input, Format format) {
     for (const std::string& file : run_.files) ATOLL_TRY_VOID(copy_in(file));
     if (!program.path.empty()) ATOLL_TRY_VOID(put_bytes(api_, {id_, program.path}, program.code));
+    std::optional<json::object> compiled;
+    if (program.compile) {
+      ATOLL_TRY(compiled, compile(std::move(*program.compile), format));
+      if (text_field(*compiled, "phase") == "compile") return std::move(*compiled);
+    }
     if (input) program.exec["stdin_open"] = true;
     ATOLL_TRY(json::object started, api_.start_exec(id_, std::move(program.exec)));
     ExecName name{id_, text_field(started, "id")};
@@ -88,6 +103,7 @@ class Run {
     // Its end also ends the pump, which may wait for a program that does not read.
     if (!ended) (void)signal_exec(api_, name, SIGKILL);
     if (!ended) return ended;
+    if (compiled) (*ended)["compile"] = std::move(*compiled);
     if (!run_.output_directory.empty()) {
       ATOLL_TRY((*ended)["artifacts"], download_artifacts(api_, id_, run_.output_directory));
     }
@@ -95,6 +111,23 @@ class Run {
   }
 
  private:
+  // The compiler's exec; it is the end of the run, and says so in its phase, unless it succeeded.
+  Result<json::object> compile(json::object exec, Format format) {
+    ATOLL_TRY(json::object started, api_.start_exec(id_, std::move(exec)));
+    ExecName name{id_, text_field(started, "id")};
+    ATOLL_TRY(json::object ended, format == Format::kJson ? wait_for_exec(api_, name)
+                                                          : follow_exec(api_, name, run_.show.mode,
+                                                                        StdoutTarget::kStderr));
+    std::string verdict = text_field(ended, "verdict");
+    if (verdict == "ok") return ended;
+    ended["phase"] = "compile";
+    if (verdict != "nonzero" && verdict != "signal") return ended;
+    // A driver such as g++ tells by its exit code that a process of it was killed.
+    bool killed = json::serialize(ended["limits_hit"]).find("\"memory\"") != std::string::npos;
+    ended["verdict"] = killed ? "oom" : "compile_error";
+    return ended;
+  }
+
   Result<void> copy_in(const std::string& file) {
     size_t colon = file.find(':');
     std::string local = file.substr(0, colon);

@@ -22,6 +22,8 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kStopGrace{10'000};
 constexpr milliseconds kRotationPeriod{5'000};
+constexpr milliseconds kAnswerTime{10'000};
+constexpr useconds_t kReadyPollUs = 5'000;
 
 Result<Fd> open_signals() {
   sigset_t set;
@@ -33,13 +35,39 @@ Result<Fd> open_signals() {
   return Fd(fd);
 }
 
-// Whether one of the signals that came asks to stop. SIGHUP (a closed terminal) does not.
-bool take_signals(int signals) {
-  bool stop = false;
+// The weightiest of the signals that came.
+Asked take_signals(int signals) {
+  Asked asked;
   signalfd_siginfo info;
-  while (read(signals, &info, sizeof info) == sizeof info)
-    stop |= info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
-  return stop;
+  while (read(signals, &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) asked.what = Asked::What::kStop;
+    bool is_wish = info.ssi_signo == SIGHUP && info.ssi_code != SI_KERNEL;
+    if (!is_wish || asked.what == Asked::What::kStop) continue;
+    asked = {Asked::What::kReplace, info.ssi_code == SI_QUEUE ? info.ssi_int : 0};
+  }
+  return asked;
+}
+
+// As the kernel has it; a program that was started by us has at least a name.
+Result<std::vector<std::string>> arguments_of(pid_t pid) {
+  ATOLL_TRY(std::string text, read_file("/proc/" + std::to_string(pid) + "/cmdline"));
+  std::vector<std::string> arguments;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\0', at), text.size());
+    arguments.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  if (arguments.empty()) return Error(Code::kUnavailable, "the process has ended");
+  arguments.erase(arguments.begin());
+  return arguments;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string how_it_ended(const std::optional<int>& status) {
+  if (status && WIFEXITED(*status)) return "exit " + std::to_string(WEXITSTATUS(*status));
+  if (status && WIFSIGNALED(*status)) return "signal " + std::to_string(WTERMSIG(*status));
+  return "unknown";
 }
 
 }  // namespace
@@ -59,17 +87,19 @@ Result<Supervisor> Supervisor::create(std::vector<SupervisedProgram> programs) {
   return Supervisor(std::move(children));
 }
 
-Result<void> Supervisor::run() {
+Result<Asked> Supervisor::run() {
   // Isolates whose warden died come to this process, which would otherwise keep them as zombies
   // elsewhere.
   if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return Error::system("become subreaper");
   ATOLL_TRY(Fd signals, open_signals());
-  ATOLL_TRY_VOID(watch_until_asked_to_stop(signals.get()));
+  ATOLL_TRY(Asked asked, watch_until_asked(signals.get()));
+  if (asked.what != Asked::What::kStop) return asked;
   log_info("stopping");
-  return stop();
+  ATOLL_TRY_VOID(stop());
+  return asked;
 }
 
-Result<void> Supervisor::watch_until_asked_to_stop(int signals) {
+Result<Asked> Supervisor::watch_until_asked(int signals) {
   while (true) {
     start_due();
     std::vector<pollfd> watched = {{.fd = signals, .events = POLLIN, .revents = 0}};
@@ -78,10 +108,10 @@ Result<void> Supervisor::watch_until_asked_to_stop(int signals) {
     int ready =
         poll(watched.data(), watched.size(), static_cast<int>(time_to_next_event().count()));
     if (ready < 0 && errno != EINTR) return Error::system("poll");
-    bool asked_to_stop = take_signals(signals);
+    Asked asked = take_signals(signals);
     reap();
     find_ended_adopted();
-    if (asked_to_stop) return {};
+    if (asked.what != Asked::What::kNothing) return asked;
     rotate_logs();
   }
 }
@@ -138,9 +168,7 @@ void Supervisor::start_due() {
 void Supervisor::note_end(Child& child, std::optional<int> status) {
   auto lived = std::chrono::duration_cast<milliseconds>(steady_clock::now() - child.started_at);
   auto delay = child.delay.after(lived);
-  std::string how = "unknown";
-  if (status && WIFEXITED(*status)) how = "exit " + std::to_string(WEXITSTATUS(*status));
-  if (status && WIFSIGNALED(*status)) how = "signal " + std::to_string(WTERMSIG(*status));
+  std::string how = how_it_ended(status);
   log_warning("ended", {{"program", child.program.name},
                         {"pid", child.pid},
                         {"how", how},
@@ -197,6 +225,120 @@ Result<void> Supervisor::stop() {
   while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
   if (first_failure) return *first_failure;
   return {};
+}
+
+Result<std::string> Supervisor::release_of(const Child& child, int binary) const {
+  ATOLL_TRY(ProgramAnswer answer, ask_program({.program = binary,
+                                               .arguments = {child.program.name, "--version"},
+                                               .identity = child.program.identity},
+                                              kAnswerTime));
+  std::string line = first_line(answer.text);
+  std::string name = child.program.name + " ";
+  if (answer.status != 0 || !line.starts_with(name))
+    return Error(Code::kUnavailable,
+                 child.program.name + " --version ended with " + how_it_ended(answer.status));
+  return line.substr(name.size());
+}
+
+Result<void> Supervisor::check_installed(const Child& child) const {
+  if (!child.program.can_check) return {};
+  std::vector<std::string> arguments = child.program.arguments;
+  arguments.insert(arguments.begin(), child.program.name);
+  arguments.push_back("--check");
+  ATOLL_TRY(ProgramAnswer answer, ask_program({.program = child.binary.get(),
+                                               .arguments = std::move(arguments),
+                                               .identity = child.program.identity},
+                                              kAnswerTime));
+  if (answer.status == 0) return {};
+  return Error(Code::kUnsupported, child.program.name + ": " + first_line(answer.text));
+}
+
+// Nothing has been ended yet: each of these failures leaves everything as it is.
+Result<std::vector<Supervisor::Before>> Supervisor::prepare(const Wish& wish,
+                                                            Replacement& replacement) {
+  start_due();
+  std::vector<Before> before;
+  for (Child& child : children_) {
+    if (std::find(wish.names.begin(), wish.names.end(), child.program.name) == wish.names.end())
+      continue;
+    ATOLL_TRY(std::string after, release_of(child, child.binary.get()));
+    ATOLL_TRY_VOID(check_installed(child));
+    if (child.pid == 0) return Error(Code::kUnavailable, child.program.name + " does not run");
+    // By the process, because its file may have been replaced or removed.
+    ATOLL_TRY(Fd binary, open_file("/proc/" + std::to_string(child.pid) + "/exe", O_PATH));
+    ATOLL_TRY(std::vector<std::string> arguments, arguments_of(child.pid));
+    auto release = release_of(child, binary.get());
+    replacement.programs.push_back({.name = child.program.name,
+                                    .before = release ? *release : "",
+                                    .after = after,
+                                    .pid = child.pid});
+    before.push_back({&child, std::move(binary), std::move(arguments)});
+  }
+  return before;
+}
+
+Result<void> Supervisor::exchange(const std::vector<Child*>& children) {
+  for (Child* child : children) {
+    if (child->pid != 0) {
+      ATOLL_TRY(Ended how, end_process(child->pidfd.get(), kStopGrace));
+      log_info("ended for another", {{"program", child->program.name},
+                                     {"by_force", static_cast<int>(how == Ended::kByForce)}});
+    }
+    reap();
+    find_ended_adopted();
+    const std::string& socket = child->program.socket_path;
+    if (!socket.empty() && unlink(socket.c_str()) != 0 && errno != ENOENT)
+      return Error::system("remove " + socket);
+    child->restart_at = steady_clock::now();
+    start_due();
+  }
+  return {};
+}
+
+Result<void> Supervisor::wait_ready(const std::vector<Child*>& children, const Wish& wish) {
+  SteadyTime deadline = steady_clock::now() + wish.patience;
+  Error last(Code::kTimeout, "not ready");
+  while (steady_clock::now() < deadline) {
+    reap();
+    find_ended_adopted();
+    for (const Child* child : children)
+      if (child->pid == 0) return Error(Code::kUnavailable, child->program.name + " ended");
+    auto ready = wish.ready();
+    if (ready) return {};
+    last = std::move(ready).error();
+    usleep(kReadyPollUs);
+  }
+  return last;
+}
+
+Replacement Supervisor::replace(const Wish& wish) {
+  Replacement replacement;
+  auto before = prepare(wish, replacement);
+  if (!before) {
+    replacement.outcome = Replacement::Outcome::kRefused;
+    replacement.failure = before.error().message();
+    return replacement;
+  }
+  std::vector<Child*> children;
+  for (Before& one : *before) children.push_back(one.child);
+  SteadyTime began = steady_clock::now();
+  auto done = exchange(children);
+  if (done) done = wait_ready(children, wish);
+  if (!done) {
+    replacement.failure = done.error().message();
+    log_error("going back to what ran before", {done.error()});
+    for (Before& one : *before) {
+      one.child->binary = std::move(one.binary);
+      one.child->program.arguments = std::move(one.arguments);
+    }
+    done = exchange(children);
+    if (done) done = wait_ready(children, wish);
+    using Outcome = Replacement::Outcome;
+    replacement.outcome = done ? Outcome::kWentBack : Outcome::kNotReady;
+  }
+  replacement.unavailable = std::chrono::ceil<milliseconds>(steady_clock::now() - began);
+  for (size_t i = 0; i < children.size(); ++i) replacement.programs[i].pid = children[i]->pid;
+  return replacement;
 }
 
 }  // namespace atl::cli

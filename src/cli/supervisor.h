@@ -2,11 +2,12 @@
 // holds on a file of its own, so a supervisor that was killed leaves them running and the next one
 // adopts them instead of starting a second copy.
 //
-// Single thread, blocks in run(). Reaps every child of the process, also those it inherits as a
-// subreaper.
+// Single thread, blocks in run() and replace(). Reaps every child of the process, also those it
+// inherits as a subreaper.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "base/result.h"
 #include "cli/log_file.h"
 #include "cli/process.h"
+#include "cli/replacement.h"
 #include "cli/restart_delay.h"
 
 namespace atl::cli {
@@ -28,6 +30,17 @@ struct SupervisedProgram {
   std::optional<Identity> identity;    // none: as the supervisor itself
   std::string lock_path;
   std::string log_path;  // empty: the supervisor's own standard error
+  // Removed once it has ended for another, so that its being there says that the next one serves.
+  std::string socket_path = {};
+  bool can_check = false;  // --check, with its arguments, says whether it could serve
+};
+
+// What a signal asked of the supervisor. SIGTERM and SIGINT: to stop. SIGHUP, unless it is the
+// kernel's for a closed terminal: to run what is installed now; queued with a number, only the
+// programs whose bits are set in it.
+struct Asked {
+  enum class What : unsigned char { kNothing, kReplace, kStop } what = What::kNothing;
+  int programs = 0;
 };
 
 class Supervisor {
@@ -35,9 +48,20 @@ class Supervisor {
   // Opens every program and log, so that a missing binary fails here and not in a restart loop.
   static Result<Supervisor> create(std::vector<SupervisedProgram> programs);
 
-  // Starts or adopts the programs in order and keeps them alive until SIGTERM or SIGINT, which the
-  // caller must not have handled otherwise; then ends them in reverse order.
-  Result<void> run();
+  // Starts or adopts the programs in order and keeps them alive until a signal asks for something
+  // else; the caller must not have handled it otherwise. When asked to stop it has ended them, in
+  // reverse order.
+  Result<Asked> run();
+
+  // Ends the programs of `names` and starts what is installed now; if that is not `ready` in time,
+  // what ran before is started again. A program that does not run, or says to --check that it
+  // cannot serve what is here, is found before anything is ended.
+  struct Wish {
+    std::vector<std::string> names;
+    std::function<Result<void>()> ready;
+    std::chrono::milliseconds patience{10'000};
+  };
+  Replacement replace(const Wish& wish);
 
  private:
   struct Child {
@@ -54,6 +78,18 @@ class Supervisor {
 
   explicit Supervisor(std::vector<Child> children) : children_(std::move(children)) {}
 
+  // What a child is, so that it can be started again after its file was replaced.
+  struct Before {
+    Child* child;
+    Fd binary;
+    std::vector<std::string> arguments;
+  };
+
+  Result<std::string> release_of(const Child& child, int binary) const;
+  Result<void> check_installed(const Child& child) const;
+  Result<std::vector<Before>> prepare(const Wish& wish, Replacement& replacement);
+  Result<void> exchange(const std::vector<Child*>& children);
+  Result<void> wait_ready(const std::vector<Child*>& children, const Wish& wish);
   void start_due();
   Result<bool> adopt(Child& child);
   void note_end(Child& child, std::optional<int> status);
@@ -61,7 +97,7 @@ class Supervisor {
   void find_ended_adopted();
   void rotate_logs();
   std::chrono::milliseconds time_to_next_event() const;
-  Result<void> watch_until_asked_to_stop(int signals);
+  Result<Asked> watch_until_asked(int signals);
   Result<void> stop();
 
   std::vector<Child> children_;

@@ -45,14 +45,16 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
                     plan.binaries + "/atoll-notary"},
       .identity = std::nullopt,
       .lock_path = places.warden_lock(),
-      .log_path = logged ? places.logs() + "/atoll-warden.log" : ""};
+      .log_path = logged ? places.logs() + "/atoll-warden.log" : "",
+      .socket_path = places.warden_socket()};
   SupervisedProgram daemon = {.name = "atolld",
                               .path = plan.binaries + "/atolld",
                               .arguments = {"--state-dir", places.state, "--run-dir", places.run,
                                             "--listen", plan.up.listen.string()},
                               .identity = plan.daemon,
                               .lock_path = places.daemon_lock(),
-                              .log_path = logged ? places.logs() + "/atolld.log" : ""};
+                              .log_path = logged ? places.logs() + "/atolld.log" : "",
+                              .can_check = true};
   SupervisedProgram builder = {.name = "atoll-builder",
                                .path = plan.binaries + "/atoll-builder",
                                .arguments = {"--state-dir", places.state, "--run-dir", places.run,
@@ -63,6 +65,7 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
   if (std::string registry = find_npm_registry(); !registry.empty())
     builder.arguments.insert(builder.arguments.end(), {"--npm-registry", registry});
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
+  if (!plan.up.warm_pool) daemon.arguments.push_back("--no-warm-pool");
   return {std::move(warden), std::move(builder), std::move(daemon)};
 }
 
@@ -96,13 +99,86 @@ Result<void> refuse_taken_port(const UpPlan& plan) {
   return plan.up.listen.check_free();
 }
 
+// Both, whichever was replaced: atolld is ready when the warden has answered it.
+Result<void> check_all_ready(const Places& places) {
+  if (access(places.warden_socket().c_str(), F_OK) != 0)
+    return Error::system("find " + places.warden_socket());
+  ATOLL_TRY(ListenAddress address, read_address(places));
+  ListenAddress reachable = address.reachable();
+  return check_ready(reachable.host, reachable.port);
+}
+
+Replacement replace_programs(Supervisor& supervisor, const UpPlan& plan, int programs) {
+  bool has_warden = programs == 0 || programs == static_cast<int>(RestartCommand::What::kWarden);
+  bool has_daemon = programs == 0 || programs == static_cast<int>(RestartCommand::What::kDaemon);
+  Supervisor::Wish wish;
+  if (has_warden) wish.names.push_back("atoll-warden");
+  if (has_warden && has_daemon) wish.names.push_back("atoll-builder");
+  if (has_daemon) wish.names.push_back("atolld");
+  wish.ready = [&plan] { return check_all_ready(plan.places); };
+  return supervisor.replace(wish);
+}
+
+void publish(const UpPlan& plan, const Replacement& replacement) {
+  log_info("replacement", {{"outcome", outcome_name(replacement.outcome)},
+                           {"failure", replacement.failure},
+                           {"unavailable_ms", replacement.unavailable.count()}});
+  auto written = replace_file(plan.places.replacement(), encode(replacement), 0600);
+  if (!written) log_error("cannot say how it went", {written.error()});
+}
+
+std::vector<std::string> arguments_to_resume(const UpPlan& plan, int programs) {
+  std::vector<std::string> arguments = {plan.binaries + "/atoll"};
+  if (plan.places.run == Places::beneath(plan.places.state).run)
+    arguments.insert(arguments.end(), {"--state-dir", plan.places.state});
+  arguments.insert(arguments.end(), {"up", "--listen", plan.up.listen.string()});
+  if (plan.up.reach == UpCommand::Reach::kAnywhere) arguments.push_back("--allow-remote");
+  if (plan.up.stop == UpCommand::Stop::kKeeps) arguments.push_back("--keep");
+  if (!plan.up.warm_pool) arguments.push_back("--no-warm-pool");
+  if (plan.up.mode == UpCommand::Mode::kDetached) arguments.push_back("--detach");
+  arguments.insert(arguments.end(), {"--resume", std::to_string(programs)});
+  return arguments;
+}
+
+// Executes the installed `atoll` over this process, which then replaces the other programs: only it
+// knows how they want to be started. Returns when that could not be done.
+Error become_installed(const UpPlan& plan, linux::LockFile& lock, int programs) {
+  std::vector<std::string> arguments = arguments_to_resume(plan, programs);
+  auto binary = open_file(arguments[0], O_PATH);
+  if (!binary) return std::move(binary).error();
+  // It must at least run: once it has been executed there is no way back.
+  auto answer = ask_program(
+      {.program = binary->get(), .arguments = {"atoll", "version"}, .identity = std::nullopt},
+      kReadyTime);
+  if (!answer) return std::move(answer).error();
+  if (answer->status != 0) return Error(Code::kUnavailable, arguments[0] + " does not run");
+  auto kept = lock.keep_across_exec();
+  if (!kept) return std::move(kept).error();
+  std::vector<char*> words;
+  for (std::string& argument : arguments) words.push_back(argument.data());
+  words.push_back(nullptr);
+  execv(words[0], words.data());
+  return Error::system("execute " + arguments[0]);
+}
+
 // Holds the lock for as long as anything of this Atoll is being changed, also while it is removed.
 Result<void> supervise(const UpPlan& plan) {
-  ATOLL_TRY([[maybe_unused]] linux::LockFile lock,
-            linux::LockFile::acquire(plan.places.supervisor_lock()));
+  ATOLL_TRY(linux::LockFile lock, linux::LockFile::acquire(plan.places.supervisor_lock()));
   ATOLL_TRY_VOID(make_run_directories(plan.places, plan.daemon));
   ATOLL_TRY(Supervisor supervisor, Supervisor::create(programs_of(plan)));
-  ATOLL_TRY_VOID(supervisor.run());
+  if (plan.up.resumed_for) publish(plan, replace_programs(supervisor, plan, *plan.up.resumed_for));
+  while (true) {
+    ATOLL_TRY(Asked asked, supervisor.run());
+    if (asked.what == Asked::What::kStop) break;
+    Error failure = become_installed(plan, lock, asked.programs);
+    publish(
+        plan,
+        {.outcome = Replacement::Outcome::kRefused, .failure = failure.message(), .programs = {}});
+  }
+  if (plan.up.stop == UpCommand::Stop::kKeeps) {
+    log_info("stopped, and left the sandboxes to the next");
+    return {};
+  }
   Host host(plan.places, plan.binaries, plan.daemon);
   ATOLL_TRY([[maybe_unused]] std::vector<std::string> ended, host.end_processes());
   ATOLL_TRY([[maybe_unused]] bool removed, host.remove_remains());
@@ -174,10 +250,15 @@ Result<int> detach(const UpPlan& plan, Format format) {
 
 Result<int> run_command(const CommandLine& line, const UpCommand& up) {
   ATOLL_TRY(UpPlan plan, make_plan(line, up));
+  configure_log("atoll-up", LogLevel::kInfo);
+  if (up.resumed_for) {
+    // Not refuse_second(): closing the lock's file there would give up the lock.
+    ATOLL_TRY_VOID(supervise(plan));
+    return 0;
+  }
   ATOLL_TRY_VOID(refuse_second(plan));
   ATOLL_TRY_VOID(refuse_taken_port(plan));
   ATOLL_TRY_VOID(make_state_directories(plan.places, plan.daemon));
-  configure_log("atoll-up", LogLevel::kInfo);
   umask(022);
   ATOLL_TRY_VOID(install_built_in(plan.binaries, plan.places));
   if (up.mode == UpCommand::Mode::kDetached) return detach(plan, line.format);

@@ -31,6 +31,7 @@
 #include "isolate/jail_driver.h"
 #include "linux/lock_file.h"
 #include "store/key_file.h"
+#include "store/migrations.h"
 
 namespace atl::daemon {
 
@@ -65,7 +66,7 @@ Task<void> pause_for(std::chrono::milliseconds time) {
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
 Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::TemplateBuilds& builds,
-                   sandbox::Idempotency& idempotency, api::Router& router) {
+                   sandbox::Idempotency& idempotency, api::Router& router, const Options& options) {
   while (true) {
     auto adopted = co_await sandboxes.adopt();
     if (adopted) break;
@@ -76,6 +77,9 @@ Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::TemplateBuilds& build
   if (!loaded) log_error("templates cannot be read", {loaded.error()});
   router.set_ready();
   log_info("ready");
+  // detached: the daemon's own life, as this
+  if (options.warm_pool)
+    asio::co_spawn(co_await asio::this_coro::executor, sandboxes.pool().run(), asio::detached);
   while (true) {
     co_await sandboxes.wait_due();
     co_await sandboxes.sweep();
@@ -114,6 +118,15 @@ Result<void> publish_address(const Options& options, unsigned short port) {
 
 }  // namespace
 
+Result<void> check_daemon(const Options& options) {
+  std::string path = options.state_directory + "/daemon/atoll.db";
+  // Opening would make an empty one.
+  if (access(path.c_str(), F_OK) != 0)
+    return errno == ENOENT ? Result<void>() : Error::system("find " + path);
+  ATOLL_TRY(auto database, store::Database::open(path, store::Durability::kProcess));
+  return store::check_migratable(database, store::catalog_migrations());
+}
+
 Result<void> run_daemon(const Options& options) {
   ATOLL_TRY(auto lock, linux::LockFile::acquire(options.run_directory + "/daemon/atolld.lock"));
   watch_crash_directory(options.run_directory, "atolld");
@@ -145,7 +158,8 @@ Result<void> run_daemon(const Options& options) {
   templates.set_on_wanted([&](const std::string& name) { return builds.want_built_in(name); });
 
   sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
-  api::Router router(keys, idempotency, options.host_names);
+  api::Traffic traffic(clock, options.traffic);
+  api::Router router(keys, idempotency, traffic, options.host_names);
   api::add_health_routes(router);
   api::add_openapi_route(router);
   api::v1::add_sandbox_routes(router, sandboxes);
@@ -168,7 +182,7 @@ Result<void> run_daemon(const Options& options) {
   // detached: these three are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
   asio::co_spawn(context, stop_on_signal(*server), asio::detached);
-  asio::co_spawn(context, take_up(sandboxes, builds, idempotency, router), asio::detached);
+  asio::co_spawn(context, take_up(sandboxes, builds, idempotency, router, options), asio::detached);
   context.run();
   ledger.finish();
   log_info("stopped");

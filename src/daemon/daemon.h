@@ -12,4 +12,8 @@ namespace atl::daemon {
 // Runs until SIGTERM or SIGINT. Sandboxes and their execs go on without it.
 Result<void> run_daemon(const Options& options);
 
+// Whether this program could serve what is there, without changing it or disturbing the atolld that
+// serves it now.
+Result<void> check_daemon(const Options& options);
+
 }  // namespace atl::daemon

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -26,6 +27,8 @@ void raise_descriptor_limit() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--version")
+    return puts("atolld " ATOLL_VERSION) < 0 ? 1 : 0;
   atl::configure_log("atolld", atl::LogLevel::kInfo);
   if (geteuid() == 0 || getuid() == 0) {
     fprintf(stderr, "atolld: refusing to run as root; `atoll up` starts it as user atoll\n");
@@ -38,8 +41,13 @@ int main(int argc, char** argv) {
     fprintf(stderr, "atolld: %s\n", options.error().message().c_str());
     return 2;
   }
-  auto done = atl::daemon::run_daemon(*options);
+  bool only_checks = options->mode == atl::daemon::Options::Mode::kCheck;
+  auto done = only_checks ? atl::daemon::check_daemon(*options) : atl::daemon::run_daemon(*options);
   if (done) return 0;
+  if (only_checks) {
+    fprintf(stderr, "%s\n", done.error().message().c_str());
+    return 1;
+  }
   atl::log_error("cannot run", {done.error()});
   return 1;
 }

@@ -79,10 +79,20 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
       {"--memory-budget", into_number("--memory-budget", options.memory_budget_bytes)},
       {"--disk-budget", into_number("--disk-budget", options.disk_budget_bytes)},
       {"--log-budget", into_number("--log-budget", options.log_budget_bytes)},
+      {"--request-rate", into_number("--request-rate", options.traffic.requests_per_second)},
+      {"--max-streams", into_number("--max-streams", options.traffic.long_requests)},
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--check") {
+      options.mode = Options::Mode::kCheck;
+      continue;
+    }
     if (arguments[i] == "--allow-remote") {
       options.allow_remote = true;
+      continue;
+    }
+    if (arguments[i] == "--no-warm-pool") {
+      options.warm_pool = false;
       continue;
     }
     auto setter = setters.find(arguments[i]);

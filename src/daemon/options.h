@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "api/traffic.h"
 #include "base/result.h"
 
 namespace atl::daemon {
 
 struct Options {
+  enum class Mode : unsigned char { kServe, kCheck } mode = Mode::kServe;  // --check
   std::string state_directory;
   std::string run_directory;
   std::string listen_address = "127.0.0.1";
@@ -21,7 +23,9 @@ struct Options {
   uint64_t max_sandboxes = 2000;
   uint64_t memory_budget_bytes = 0;
   uint64_t disk_budget_bytes = 0;
+  bool warm_pool = true;                   // keep isolates ready
   uint64_t log_budget_bytes = 8ull << 30;  // what all execs printed, together
+  api::TrafficLimits traffic;
 };
 
 // Refuses what it does not know, and an address beyond loopback unless --allow-remote is given.

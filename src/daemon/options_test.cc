@@ -31,6 +31,14 @@ TEST(Options, OtherMachinesAreLetInOnlyWhenAskedFor) {
     EXPECT_TRUE(parse({"--listen", address}).ok()) << address;
 }
 
+TEST(Options, TrafficHasLimits) {
+  auto options = parse({"--request-rate", "0", "--max-streams", "7"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->traffic.requests_per_second, 0u);
+  EXPECT_EQ(options->traffic.long_requests, 7u);
+  EXPECT_EQ(parse({})->traffic.requests_per_second, 10'000u);
+}
+
 TEST(Options, RefusesWhatItDoesNotUnderstand) {
   for (std::vector<std::string> bad :
        std::vector<std::vector<std::string>>{{"--listen", "127.0.0.1"},

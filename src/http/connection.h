@@ -43,7 +43,12 @@ class Connection {
   void stop(Stop how);
   boost::asio::cancellation_slot cancellation_slot() { return cancellation_.slot(); }
 
+ private:
+  friend class Exchange;
+
   // For Exchange.
+  std::string peer_network();
+  bool is_broken() const { return broken_.has_value() || wire_.interrupted(); }
   // kWhole: from now on the rest of the body has whole_body_time; a byte now and then is progress
   // for ever.
   enum class BodyTime : unsigned char { kProgress, kWhole };
@@ -63,7 +68,6 @@ class Connection {
   // one.
   void watch_peer(std::function<void()> on_gone);
 
- private:
   void cancel();
   // The answer to the request under way.
   struct Answer {

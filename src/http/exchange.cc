@@ -29,6 +29,10 @@ bool is_one_line(std::string_view text) {
 Exchange::Exchange(Connection& connection, Request request)
     : connection_(connection), request_(std::move(request)) {}
 
+std::string Exchange::peer_network() const { return connection_.peer_network(); }
+
+bool Exchange::peer_gone() const { return connection_.is_broken(); }
+
 Task<Result<std::string>> Exchange::read_body(size_t limit) {
   std::optional<uint64_t> claimed = connection_.body_bytes_left();
   if (claimed == 0) co_return std::string();

@@ -33,6 +33,10 @@ class Exchange {
 
   const Request& request() const { return request_; }
   bool answered() const { return answered_; }
+  // As far as is known: nobody is left to be answered.
+  bool peer_gone() const;
+  // The peer's address as text; of a v6 one only the network, of which a host may have it all.
+  std::string peer_network() const;
 
   // The whole body; kExhausted when it is over `limit` (also when it only claims to be).
   Task<Result<std::string>> read_body(size_t limit);

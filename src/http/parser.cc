@@ -253,6 +253,8 @@ Result<void> ResponseParser::parse_header(std::string_view header, Method reques
   if (auto refused = check_framing(parser_->headers, parser_->version < 11)) {
     return Error(Code::kCorrupt, "response header: " + refused->reason);
   }
+  // Beast takes any three digits.
+  if (parser_->status < 100) return Error(Code::kCorrupt, "response header: no such status");
   return {};
 }
 

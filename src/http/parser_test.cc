@@ -198,6 +198,14 @@ TEST(ResponseParser, NoticesATruncatedBody) {
   EXPECT_EQ(parser.finish().error().code(), Code::kUnavailable);
 }
 
+TEST(ResponseParser, RefusesAStatusThatIsNone) {
+  for (std::string_view status : {"000", "099", "1", "1000", "2 0", "-20"}) {
+    ResponseParser parser;
+    std::string header = "HTTP/1.1 " + std::string(status) + " x\r\n\r\n";
+    EXPECT_FALSE(parser.parse_header(header, Method::kGet).ok()) << status;
+  }
+}
+
 TEST(ResponseParser, AnswerToHeadHasNoBody) {
   ResponseParser parser;
   ASSERT_TRUE(

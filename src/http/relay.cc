@@ -10,7 +10,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "http/head.h"
-#include "http/parser.h"
+#include "http/relayed_answer.h"
 #include "http/tunnel.h"
 #include "http/wire.h"
 
@@ -19,7 +19,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr size_t kMaxHeaderBytes = 64 * 1024;
 constexpr size_t kStepBytes = 32 * 1024;
 
 constexpr std::string_view kHopFields[] = {
@@ -105,105 +104,74 @@ class SideTask {
   bool running_ = false;
 };
 
-Task<void> send_body(Exchange& exchange, Upstream& upstream, Body body) {
+// Hands the body on and then watches the client until it is stopped: with the client gone, nobody
+// is left for what the relay waits for. A body that does not come closes the upstream.
+Task<void> send_body(Exchange& exchange, Upstream& upstream, Body body,
+                     std::optional<Error>& failure) {
   auto as_values = asio::this_coro::throw_if_cancelled(false);
   co_await as_values;
-  std::string piece(kStepBytes, '\0');
-  for (;;) {
+  std::string piece(body == Body::kNone ? 0 : kStepBytes, '\0');
+  for (bool end = body == Body::kNone; !end;) {
     std::span<char> into(piece);
     auto count = co_await exchange.read_body_some(into);
-    if (!count) co_return;
-    bool end = *count == 0;
-    if (end && body == Body::kLength) co_return;
+    if (!count) {
+      failure = std::move(count).error().with_field("body");
+      co_return upstream.close();
+    }
+    end = *count == 0;
+    if (end && body == Body::kLength) break;
     std::string_view bytes = std::string_view(piece).substr(0, *count);
     std::string wire = body == Body::kChunked ? as_chunk(bytes) : std::string(bytes);
     auto written = co_await upstream.write(wire);
-    if (!written || end) co_return;
+    // The other server takes no more: it may have answered all the same.
+    if (!written) co_return;
+  }
+  std::string().swap(piece);
+  auto watch = exchange.watch_peer();
+  if (watch.gone()) co_return upstream.close();
+  auto executor = co_await asio::this_coro::executor;
+  asio::steady_timer stopped(executor, SteadyTime::max());
+  co_await stopped.async_wait(kAwait);
+}
+
+// Since when the other server has said nothing, as far as somebody listens.
+struct Silence {
+  SteadyTime since = std::chrono::steady_clock::now();
+  bool listening = false;
+};
+
+// Whether a client that ended its side still reads is not to be seen: only what the other server
+// still says keeps the tunnel open.
+Task<void> close_when_silent(Upstream& upstream, Silence& silence,
+                             std::chrono::milliseconds patience) {
+  auto executor = co_await asio::this_coro::executor;
+  asio::steady_timer timer(executor);
+  for (;;) {
+    timer.expires_at(silence.since + patience);
+    auto [stopped] = co_await timer.async_wait(kAwait);
+    if (stopped) co_return;
+    SteadyTime now = std::chrono::steady_clock::now();
+    if (!silence.listening) silence.since = now;
+    if (now >= silence.since + patience) co_return upstream.close();
   }
 }
 
-Task<void> send_raw(Tunnel& client, Upstream& upstream) {
+Task<void> send_raw(Tunnel& client, Upstream& upstream, Silence& silence,
+                    std::chrono::milliseconds patience) {
   auto as_values = asio::this_coro::throw_if_cancelled(false);
   co_await as_values;
   for (;;) {
     auto bytes = co_await client.read();
-    // Whether the client ended its side or went away: the other server learns it as an end.
-    if (!bytes || bytes->empty()) {
-      upstream.end_writing();
-      co_return;
-    }
+    if (!bytes) co_return upstream.close();
+    if (bytes->empty()) break;
     auto written = co_await upstream.write(*bytes);
     if (!written) co_return;
   }
+  upstream.end_writing();
+  co_await close_when_silent(upstream, silence, patience);
 }
 
-// The answer as it comes from the other server.
-class Answer {
- public:
-  Answer(Upstream& upstream, Method method) : upstream_(upstream), method_(method) {}
-
-  Task<Result<void>> read_header() {
-    do {
-      parser_.emplace();
-      HeaderScanner scanner;
-      size_t length = 0;
-      while (length == 0) {
-        auto scanned = scanner.scan(input_);
-        if (!scanned) co_return Error(Code::kCorrupt, scanned.error().message());
-        length = *scanned;
-        if (length > 0) break;
-        if (input_.size() > kMaxHeaderBytes) co_return Error(Code::kCorrupt, "endless header");
-        ATOLL_CO_TRY(bool more, co_await receive());
-        if (!more) co_return Error(Code::kCorrupt, "the connection ended before an answer");
-      }
-      auto parsed = parser_->parse_header(std::string_view(input_).substr(0, length), method_);
-      if (!parsed) co_return std::move(parsed).error();
-      input_.erase(0, length);
-      // 100 Continue and its like come before the answer.
-    } while (parser_->status() / 100 == 1 && parser_->status() != 101);
-    headers_ = parser_->take_headers();
-    co_return Result<void>();
-  }
-
-  int status() const { return parser_->status(); }
-  const Headers& headers() const { return headers_; }
-  // What came behind the header of an upgrade.
-  std::string take_rest() { return std::move(input_); }
-
-  // The next part of the body; empty at its end.
-  Task<Result<std::string_view>> read_body() {
-    while (!parser_->body_done()) {
-      auto decoded = parser_->decode(input_, std::span<char>(piece_));
-      if (!decoded) co_return std::move(decoded).error();
-      input_.erase(0, decoded->consumed);
-      if (decoded->produced > 0) co_return std::string_view(piece_).substr(0, decoded->produced);
-      if (parser_->body_done()) break;
-      if (input_.size() > kMaxHeaderBytes) co_return Error(Code::kCorrupt, "bad chunk");
-      ATOLL_CO_TRY(bool more, co_await receive());
-      if (more) continue;
-      auto finished = parser_->finish();
-      if (!finished) co_return std::move(finished).error();
-      break;
-    }
-    co_return std::string_view();
-  }
-
- private:
-  Task<Result<bool>> receive() {
-    ATOLL_CO_TRY(std::string bytes, co_await upstream_.read());
-    input_ += bytes;
-    co_return !bytes.empty();
-  }
-
-  Upstream& upstream_;
-  Method method_;
-  std::optional<ResponseParser> parser_;
-  Headers headers_;
-  std::string input_;
-  std::string piece_ = std::string(kStepBytes, '\0');
-};
-
-Task<Result<void>> send_answer(Exchange& exchange, Answer& answer, const Headers& added) {
+Task<Result<void>> send_answer(Exchange& exchange, RelayedAnswer& answer, const Headers& added) {
   Headers headers = passed_on(answer.headers(), kForeignFields);
   add_all(headers, added);
   ATOLL_CO_TRY_VOID(co_await exchange.start_stream(answer.status(), std::move(headers)));
@@ -219,27 +187,35 @@ Task<Result<void>> send_answer(Exchange& exchange, Answer& answer, const Headers
   co_return Result<void>();
 }
 
-Task<Result<void>> carry(Exchange& exchange, Upstream& upstream, Answer& answer) {
+Task<Result<void>> carry(Exchange& exchange, Upstream& upstream, RelayedAnswer& answer,
+                         std::chrono::milliseconds end_patience) {
   Headers headers = passed_on(answer.headers(), kForeignFields);
   auto protocol = answer.headers().find("upgrade");
   if (protocol) headers.add("Upgrade", std::string(*protocol));
   ATOLL_CO_TRY(auto client, co_await exchange.switch_protocols(std::move(headers)));
   auto executor = co_await asio::this_coro::executor;
+  Silence silence;
   SideTask sending(executor);
-  sending.start(send_raw(*client, upstream));
+  sending.start(send_raw(*client, upstream, silence, end_patience));
   std::string bytes = answer.take_rest();
   for (;;) {
     if (!bytes.empty()) {
       auto written = co_await client->write(bytes);
       if (!written) break;
     }
+    silence = {.listening = true};
     auto more = co_await upstream.read();
+    silence.listening = false;
     if (!more || more->empty()) break;
     bytes = std::move(*more);
   }
   upstream.close();
   co_await sending.stop();
   co_return Result<void>();
+}
+
+bool wants_upgrade(const Request& request) {
+  return request.headers.find("upgrade") && request.headers.lists("connection", "upgrade");
 }
 
 Result<std::string> request_head(const Exchange& exchange, const RelayRequest& relayed, Body body) {
@@ -252,10 +228,8 @@ Result<std::string> request_head(const Exchange& exchange, const RelayRequest& r
                    .body_bytes = content_length(request.headers).value_or(0),
                    .framing = body == Body::kChunked ? Framing::kChunked : Framing::kLength,
                    .connection = "close"};
-  std::string protocol;
-  if (auto upgrade = request.headers.find("upgrade");
-      upgrade && request.headers.lists("connection", "upgrade")) {
-    headers.add("Upgrade", std::string(*upgrade));
+  if (wants_upgrade(request)) {
+    headers.add("Upgrade", std::string(*request.headers.find("upgrade")));
     head.connection = "upgrade";
   }
   return format_request_head(head, headers);
@@ -268,18 +242,24 @@ Task<Result<void>> relay(Exchange& exchange, Upstream& upstream, RelayRequest re
   ATOLL_CO_TRY(std::string head, request_head(exchange, request, body));
   ATOLL_CO_TRY_VOID(co_await upstream.write(head));
   auto executor = co_await asio::this_coro::executor;
+  std::optional<Error> bad_body;
   SideTask sending(executor);
-  if (body != Body::kNone) sending.start(send_body(exchange, upstream, body));
-  Answer answer(upstream, exchange.request().method);
+  sending.start(send_body(exchange, upstream, body, bad_body));
+  RelayedAnswer answer(upstream, exchange.request().method);
   auto read = co_await answer.read_header();
   Result<void> done = std::move(read);
-  if (done && answer.status() == 101) {
-    done = co_await carry(exchange, upstream, answer);
+  bool upgraded = done && answer.status() == 101;
+  if (upgraded && !wants_upgrade(exchange.request())) {
+    done = Error(Code::kCorrupt, "an upgrade that nobody asked for");
+  } else if (upgraded) {
+    co_await sending.stop();  // from now on the tunnel reads from the client
+    done = co_await carry(exchange, upstream, answer, request.end_patience);
   } else if (done) {
     done = co_await send_answer(exchange, answer, request.for_client);
   }
   upstream.close();
   co_await sending.stop();
+  if (!done && bad_body) co_return *bad_body;
   co_return done;
 }
 

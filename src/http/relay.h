@@ -4,6 +4,7 @@
 // to a WebSocket, becomes a tunnel.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,8 @@
 
 namespace atl::http {
 
-// A connection to the other server, used by two coroutines: one reads, one writes.
+// A connection to the other server, used by two coroutines: one reads, one writes. An operation of
+// a coroutine that is cancelled fails.
 class Upstream {
  public:
   virtual ~Upstream() = default;
@@ -29,9 +31,12 @@ struct RelayRequest {
   std::string host;      // its Host field
   Headers for_upstream;  // added to the request
   Headers for_client;    // added to the answer
+  // How long a tunnel whose client has ended its side waits for the other server to say something.
+  std::chrono::milliseconds end_patience{10'000};
 };
 
-// An error means that nothing was answered yet. An answer that breaks off is cut off here too.
+// An error means that nothing was answered yet; one with the field "body" is the client's. An
+// answer that breaks off is cut off here too. A client that goes away ends it.
 Task<Result<void>> relay(Exchange& exchange, Upstream& upstream, RelayRequest request);
 
 }  // namespace atl::http

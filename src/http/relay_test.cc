@@ -46,6 +46,7 @@ class SocketUpstream final : public Upstream {
 // A server that hands every request on to the one at `port`.
 struct RelayTo {
   unsigned short port;
+  milliseconds end_patience{10'000};
   Task<void> operator()(Exchange& exchange) const {
     auto executor = co_await asio::this_coro::executor;
     asio::ip::tcp::socket socket(executor);
@@ -58,11 +59,34 @@ struct RelayTo {
                          .for_upstream = Headers(),
                          .for_client = Headers()};
     request.for_client.add("Added", "yes");
+    request.end_patience = end_patience;
     auto relayed = co_await relay(exchange, upstream, std::move(request));
     if (relayed) co_return;
     Response response = text_response(502, relayed.error().message());
     static_cast<void>(co_await exchange.reply(std::move(response)));
   }
+};
+
+// Another server that says only what a test makes it say.
+class Listener {
+ public:
+  Listener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(fd_.get(), 8), 0);
+  }
+  unsigned short port() const {
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    return ntohs(address.sin_port);
+  }
+  RawPeer accept() { return RawPeer(Fd(::accept(fd_.get(), nullptr, nullptr))); }
+
+ private:
+  Fd fd_;
 };
 
 // Tells what it was asked, and sends the body back.
@@ -143,22 +167,87 @@ TEST(Relay, EndsWhenTheOtherServerAnswersWithoutReadingTheBody) {
 }
 
 TEST(Relay, TellsOfAServerThatDoesNotSpeakHttp) {
-  Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(listen(listener.get(), 1), 0);
-  getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  TestServer server(RelayTo{ntohs(address.sin_port)});
+  Listener listener;
+  TestServer server(RelayTo{listener.port()});
   RawPeer peer(server.port());
   peer.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   {
-    RawPeer stranger(Fd(accept(listener.get(), nullptr, nullptr)));
+    RawPeer stranger = listener.accept();
     stranger.send("220 hello\r\n\r\n");
   }
   EXPECT_TRUE(has(peer.read_to_end(), "HTTP/1.1 502"));
+}
+
+// What the client sends before it goes, what the silent server has said by then, and what it sees.
+TEST(Relay, EndsWithItsClientHoweverSilentTheServer) {
+  constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\n\r\n";
+  struct {
+    const char* what;
+    std::string_view request, answer;
+  } const kCases[] = {
+      {"no answer", "GET / HTTP/1.1\r\nHost: h\r\n\r\n", ""},
+      {"half an answer", "GET / HTTP/1.1\r\nHost: h\r\n\r\n", kHead},
+      {"a body", "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx", ""},
+      {"half a body", "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nx", kHead},
+      {"a chunk", "PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx", ""},
+  };
+  for (const auto& [what, request, answer] : kCases) {
+    Listener listener;
+    TestServer server(RelayTo{listener.port()});
+    RawPeer peer(server.port());
+    peer.send(request);
+    RawPeer silent = listener.accept();
+    EXPECT_NE(silent.read_until("\r\n\r\n"), "") << what;
+    silent.send(answer);
+    std::string head = answer.empty() ? "" : peer.read_until("\r\n\r\n");
+    EXPECT_EQ(has(head, "200"), !answer.empty()) << what;
+    peer.close();
+    silent.read_to_end();
+    EXPECT_TRUE(server.has_connections_within(0, milliseconds(5000))) << what;
+  }
+}
+
+TEST(Relay, TellsOfABodyThatDoesNotCome) {
+  Limits limits;
+  limits.body_time = milliseconds(50);
+  Listener listener;
+  TestServer server(RelayTo{listener.port()}, limits);
+  RawPeer peer(server.port());
+  peer.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nx");
+  RawPeer silent = listener.accept();
+  EXPECT_TRUE(has(peer.read_to_end(), "HTTP/1.1 502"));
+  silent.read_to_end();
+}
+
+TEST(Relay, RefusesAnUpgradeThatNobodyAskedFor) {
+  Listener listener;
+  TestServer server(RelayTo{listener.port()});
+  RawPeer peer(server.port());
+  peer.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  RawPeer stranger = listener.accept();
+  stranger.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n");
+  std::string answer = peer.read_to_end();
+  EXPECT_TRUE(has(answer, "HTTP/1.1 502"));
+  EXPECT_FALSE(has(answer, "200 OK"));
+}
+
+TEST(Relay, ATunnelWhoseClientHasEndedLastsWhileTheServerSpeaks) {
+  Listener listener;
+  TestServer server(RelayTo{listener.port(), milliseconds(200)});
+  RawPeer peer(server.port());
+  peer.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
+  RawPeer speaker = listener.accept();
+  speaker.read_until("\r\n\r\n");
+  speaker.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n");
+  EXPECT_TRUE(has(peer.read_until("\r\n\r\n"), "HTTP/1.1 101"));
+  peer.end_sending();
+  speaker.read_to_end();
+  for (int i = 0; i < 10; ++i) {
+    std::this_thread::sleep_for(milliseconds(40));
+    speaker.send("still here");
+  }
+  EXPECT_EQ(peer.read_to_end().size(), 100u);
+  EXPECT_TRUE(server.has_connections_within(0, milliseconds(5000)));
 }
 
 TEST(Relay, CarriesAWebSocket) {

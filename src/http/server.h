@@ -23,7 +23,7 @@ namespace atl::http {
 
 struct Limits {
   size_t header_bytes = 16 * 1024;
-  size_t connections = 8192;
+  size_t connections = 16384;
   std::chrono::milliseconds header_time{
       10'000};                                  // first byte of a request to the end of its header
   std::chrono::milliseconds idle_time{75'000};  // between two requests

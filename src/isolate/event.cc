@@ -1,6 +1,8 @@
 #include "isolate/event.h"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 namespace atl {
@@ -34,9 +36,17 @@ class Event::Waiter {
 Event::Event(asio::any_io_executor executor)
     : executor_(std::move(executor)), waiters_(std::make_shared<Waiters>()) {}
 
-Task<bool> Event::wait() { return wait_until(asio::steady_timer::time_point::max()); }
+Task<void> Event::wait() {
+  Waiter waiter(*this, asio::steady_timer::time_point::max());
+  auto undisturbed = asio::bind_cancellation_slot(asio::cancellation_slot(), kToken);
+  co_await waiter.timer.async_wait(undisturbed);
+}
 
 Task<bool> Event::wait_until(std::chrono::steady_clock::time_point deadline) {
+  // A signal reaches only what is pending. Between a notification and its waiter's turn nothing
+  // is, but the coroutine remembers that it was cancelled.
+  auto state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() != asio::cancellation_type::none) co_return false;
   Waiter waiter(*this, deadline);
   co_await waiter.timer.async_wait(kToken);
   co_return waiter.notified();

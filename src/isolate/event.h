@@ -18,9 +18,10 @@ class Event {
  public:
   explicit Event(boost::asio::any_io_executor executor);
 
-  // False when the waiting coroutine was cancelled.
-  Task<bool> wait();
-  // False also when the time ran out first.
+  // For work that goes on whatever becomes of its caller: cannot be cancelled.
+  Task<void> wait();
+  // False when the time ran out first or the coroutine is cancelled: also when that came earlier,
+  // while it waited for nothing.
   Task<bool> wait_until(std::chrono::steady_clock::time_point deadline);
   void notify_all();
 

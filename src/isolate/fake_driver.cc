@@ -90,7 +90,7 @@ std::string limits_text(const agent::Start& start) {
          std::to_string(start.open_files) + (kills ? " kill\n" : " cut\n");
 }
 
-// cat | stubborn
+// cat | stubborn | late
 FakeExec read_input(const agent::Start& start) {
   using Reading = FakeExec::Reading;
   FakeExec exec;
@@ -119,7 +119,7 @@ FakeExec run_program(const agent::Start& start) {
   } else if (program == "hang") {
     if (start.arguments.size() > 1) exec.stdout_bytes = joined(start.arguments);
     return exec;
-  } else if (program == "cat" || program == "stubborn") {
+  } else if (program == "cat" || program == "stubborn" || program == "late") {
     return read_input(start);
   } else if (program == "end") {
     return end_as_told(start.arguments);
@@ -161,7 +161,7 @@ struct FakeDriver::Agent {
     }
   }
   std::string hello() const {
-    agent::Hello hello{agent::kProtocolVersion, nonce, {}};
+    agent::Hello hello{version, nonce, {}, ATOLL_VERSION};
     for (const auto& [number, exec] : execs)
       hello.execs.push_back({number, exec.stdout_bytes.size(), exec.stderr_bytes.size()});
     return agent::encode(hello);
@@ -171,6 +171,10 @@ struct FakeDriver::Agent {
     std::string frames;
     if (frame.type == agent::FrameType::kSignal) {
       auto number = agent::decode_signal(frame.payload);
+      if (*number == SIGCONT) {
+        exec.reading = FakeExec::Reading::kCopies;
+        return frames;
+      }
       exec.exit = make_exit(exec, agent::Ending::kSignaled, *number, agent::Cause::kClient);
     } else if (frame.type == agent::FrameType::kResize) {
       auto size = agent::decode_resize(frame.payload);
@@ -202,6 +206,7 @@ struct FakeDriver::Agent {
     if (frame.type == agent::FrameType::kWelcome) {
       auto welcome = agent::decode_welcome(frame.payload);
       ATOLL_CHECK(welcome.ok());
+      ATOLL_CHECK(welcome->version == version);
       for (const agent::ExecOffsets& entry : welcome->execs)
         frames += output_from(entry.exec, entry.stdout_offset, entry.stderr_offset);
     } else if (frame.type == agent::FrameType::kStart) {
@@ -246,6 +251,7 @@ struct FakeDriver::Agent {
   }
 
   Nonce nonce;
+  uint16_t version = agent::kProtocolVersion;
   WallLimits limits;
   std::map<uint32_t, FakeExec> execs;
   FakeFiles files;
@@ -303,6 +309,7 @@ Task<Result<AgentSocket>> FakeDriver::connect_agent(SandboxId id) {
   if (error) co_return Error(Code::kUnavailable, error.message());
   found->second->drop();
   found->second->socket = theirs;
+  found->second->version = spoken_version;
   // detached: the task owns a share of the agent and ends when its socket is closed
   asio::co_spawn(executor_, Agent::serve(found->second, theirs), asio::detached);
   co_return ours;

@@ -5,8 +5,8 @@
 // dies), `end CAUSE exit|signal N [LIMIT…]` (prints `partial` on both streams, then ends in that
 // way having touched those limits; `sandbox_peak` among them gives its peak of memory that scope),
 // `limits` (prints those of its start frame), `cat` (copies its input, and the size that its
-// terminal gets, to stdout until its input ends), `stubborn` (never reads); anything else ends with
-// 127.
+// terminal gets, to stdout until its input ends), `stubborn` (never reads), `late` (reads nothing
+// until SIGCONT, then as cat); anything else ends with 127.
 #pragma once
 
 #include <deque>
@@ -56,6 +56,8 @@ class FakeDriver final : public Driver {
   // Sends raw bytes as if the agent had, to play a hostile one.
   void inject(SandboxId id, std::string bytes);
 
+  // What agents say in their hello, and expect in the welcome, from the next connection on.
+  uint16_t spoken_version = agent::kProtocolVersion;
   // How the next changes of limits fail, without changing anything.
   std::deque<Error> limit_change_errors;
 

@@ -16,6 +16,8 @@ struct WallLimits {
   uint64_t disk_bytes_per_second = 0;  // 0: not limited
   warden::OnOom on_oom = warden::OnOom::kEndExec;
   uint32_t required_extras = 0;  // bits of warden::Extra
+
+  bool operator==(const WallLimits&) const = default;
 };
 
 using warden::Extra;

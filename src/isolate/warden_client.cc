@@ -94,6 +94,12 @@ Task<void> WardenClient::read_replies(std::shared_ptr<Link> link) {
       break;
     }
     auto parsed = warden::parse_reply(std::span(message).first(count));
+    if (!parsed && parsed.error().code() == Code::kUnsupported) {
+      link->fail_all(Error(Code::kUnavailable, "the warden is of another release than atolld: " +
+                                                   parsed.error().message())
+                         .with_reason("warden_unavailable"));
+      break;
+    }
     if (!parsed) {
       log_error("malformed reply from the warden", {parsed.error()});
       link->fail_all(Error(Code::kCorrupt, parsed.error().message()));
@@ -122,7 +128,7 @@ Task<Result<void>> WardenClient::send(std::shared_ptr<Link> link, warden::Reques
 Task<Result<WardenClient::Answer>> WardenClient::ask(warden::Request request) {
   ATOLL_CO_TRY(std::shared_ptr<Link> link, ensure_link());
   request.magic = warden::kMagic;
-  request.version = warden::kVersion;
+  request.version = warden::spoken_version();
   request.request_id = next_request_id_++;
   auto pending = std::make_shared<Pending>(executor_);
   link->pending.emplace(request.request_id, pending);

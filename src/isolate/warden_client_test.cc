@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <thread>
@@ -27,7 +28,7 @@ using warden::Request;
 Reply answer_to(const Request& request) {
   Reply reply{};
   reply.magic = warden::kMagic;
-  reply.version = warden::kVersion;
+  reply.version = warden::spoken_version();
   reply.operation = request.operation;
   reply.request_id = request.request_id;
   return reply;
@@ -148,6 +149,24 @@ TEST(WardenClient, AMalformedReplyEndsTheConnection) {
   auto answers = ask_all(warden.directory, {Operation::kProbe});
   ASSERT_FALSE(answers[0].ok());
   EXPECT_EQ(answers[0].error().code(), Code::kCorrupt);
+}
+
+TEST(WardenClient, AWardenOfAnotherReleaseIsUnavailableAndBothVersionsAreNamed) {
+  ScriptedWarden warden;
+  warden.serve([](int socket) {
+    Reply reply = answer_to(receive(socket));
+    reply.version = 9;
+    // Of any length: nothing but the version of it can be read.
+    std::string longer(sizeof reply + 100, 'x');
+    std::memcpy(longer.data(), &reply, sizeof reply);
+    EXPECT_EQ(send(socket, longer.data(), longer.size(), MSG_NOSIGNAL), ssize_t(longer.size()));
+  });
+  auto answers = ask_all(warden.directory, {Operation::kProbe});
+  ASSERT_FALSE(answers[0].ok());
+  EXPECT_EQ(answers[0].error().code(), Code::kUnavailable);
+  EXPECT_EQ(answers[0].error().reason(), "warden_unavailable");
+  EXPECT_NE(answers[0].error().message().find("speaks version 9, this one 1"), std::string::npos)
+      << answers[0].error().message();
 }
 
 }  // namespace

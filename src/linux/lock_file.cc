@@ -52,6 +52,11 @@ Result<LockFile> LockFile::acquire(const std::string& path) {
   return Error(Code::kConflict, path + " is locked by process " + std::to_string(pid));
 }
 
+Result<void> LockFile::keep_across_exec() {
+  if (fcntl(fd_.get(), F_SETFD, 0) != 0) return Error::system("keep a lock");
+  return {};
+}
+
 Result<std::optional<LockHolder>> find_lock_holder(const std::string& path, uid_t uid) {
   // O_NONBLOCK: whoever owns the directory could have put a FIFO there.
   auto fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);

@@ -20,6 +20,10 @@ class LockFile {
   // Creates the file if needed. kConflict when another process holds the lock.
   static Result<LockFile> acquire(const std::string& path);
 
+  // Lets a program that this process executes hold it too, by a descriptor that it must not close;
+  // it acquires the lock again for itself.
+  Result<void> keep_across_exec();
+
  private:
   explicit LockFile(Fd fd) : fd_(std::move(fd)) {}
   Fd fd_;

@@ -1,6 +1,7 @@
 #include "linux/pidfd.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,18 @@ Result<Fd> open_pidfd(pid_t pid) {
 
 Result<void> send_signal(int pidfd, int signal_number) {
   if (syscall(SYS_pidfd_send_signal, pidfd, signal_number, nullptr, 0) != 0)
+    return Error::system("send signal " + std::to_string(signal_number));
+  return {};
+}
+
+Result<void> queue_signal(int pidfd, int signal_number, int value) {
+  siginfo_t info = {};
+  info.si_signo = signal_number;
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  info.si_value.sival_int = value;
+  if (syscall(SYS_pidfd_send_signal, pidfd, signal_number, &info, 0) != 0)
     return Error::system("send signal " + std::to_string(signal_number));
   return {};
 }

@@ -15,6 +15,9 @@ Result<Fd> open_pidfd(pid_t pid);
 // Signalling a process that has ended is an error with ESRCH.
 Result<void> send_signal(int pidfd, int signal_number);
 
+// With a number that signalfd(2) gives as ssi_int.
+Result<void> queue_signal(int pidfd, int signal_number, int value);
+
 bool has_ended(int pidfd);
 
 // Waits for a child to end, reaps it and gives its status as wait(2) encodes it.

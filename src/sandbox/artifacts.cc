@@ -55,7 +55,7 @@ Task<Result<ArtifactList>> take_all(std::shared_ptr<Sandbox> sandbox, std::chron
                                     store::Artifacts::Collection* collection) {
   Files files(sandbox, std::string(kReader));
   ATOLL_CO_TRY(std::unique_ptr<TreeReader> tree,
-               co_await files.pack(std::string(kOutputsDirectory)));
+               co_await files.pack(std::string(agent::kOutputsDirectory)));
   tree->set_deadline(std::chrono::steady_clock::now() + time);
   ArtifactList list;
   auto taken = co_await take_tree(*tree, list, collection);
@@ -74,6 +74,8 @@ Task<Result<ArtifactList>> list_artifacts(std::shared_ptr<Sandbox> sandbox) {
 
 Task<void> keep_artifacts(std::shared_ptr<Sandbox> sandbox, Services& services) {
   if (sandbox->state() != State::kRunning) co_return;
+  // To look costs a process.
+  if (sandbox->execs().have_no_outputs() && sandbox->channels().file_operations() == 0) co_return;
   SandboxId id = sandbox->id();
   store::Artifacts::Collection collection = services.artifacts.collect(id);
   Result<void> kept;

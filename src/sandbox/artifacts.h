@@ -13,8 +13,6 @@
 
 namespace atl::sandbox {
 
-inline constexpr std::string_view kOutputsDirectory = "/tmp/outputs";
-
 struct ArtifactList {
   std::vector<store::Artifact> artifacts;
   bool truncated = false;  // there are more, or larger ones, than are listed

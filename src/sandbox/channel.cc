@@ -18,6 +18,8 @@ Error lost_link() {
   return Error(Code::kUnavailable, "the agent's stream broke").with_reason("agent_unavailable");
 }
 
+Error abandoned() { return Error(Code::kCancelled, "the channel was given up"); }
+
 Error breach(std::string_view what) {
   return Error(Code::kCorrupt, "the agent sent " + std::string(what));
 }
@@ -36,6 +38,7 @@ struct Channel::State {
   uint64_t sent_total = 0;
   uint64_t credit = kChannelWindowBytes;  // from the agent
   bool held = true;                       // by a Channel
+  bool abandoned = false;                 // by its user, who still holds it
   bool ended = false;                     // the agent sends no more data
   bool closed = false;                    // by the agent, or with the stream
   std::optional<Error> failure;
@@ -68,10 +71,11 @@ Channel::~Channel() {
 
 Task<Result<std::string>> Channel::read(SteadyTime deadline) {
   std::shared_ptr<State> state = state_;
-  while (state->received.empty() && !state->ended && !state->closed) {
+  while (state->received.empty() && !state->ended && !state->closed && !state->abandoned) {
     bool notified = co_await state->changed.wait_until(deadline);
     if (!notified) co_return Error(Code::kTimeout, "the agent sends nothing");
   }
+  if (state->abandoned) co_return abandoned();
   if (state->received.empty()) {
     if (state->failure) co_return *state->failure;
     co_return std::string();
@@ -89,13 +93,14 @@ Task<Result<std::string>> Channel::read(SteadyTime deadline) {
 
 Task<Result<void>> Channel::wait_sendable(SteadyTime deadline) {
   std::shared_ptr<State> state = state_;
-  while (!state->closed && state->sent_total >= state->credit) {
+  while (!state->closed && !state->abandoned && state->sent_total >= state->credit) {
     bool notified = co_await state->changed.wait_until(deadline);
     if (!notified) co_return Error(Code::kTimeout, "the agent takes nothing");
   }
   std::shared_ptr<isolate::AgentLink> link = table_->link;
   bool room = link != nullptr;
   if (link) room = co_await link->wait_room(deadline);
+  if (state->abandoned) co_return abandoned();
   if (state->failure) co_return *state->failure;
   if (state->closed) co_return Error(Code::kCancelled, "the agent has closed the channel");
   if (!room) co_return Error(Code::kTimeout, "the agent's stream takes nothing");
@@ -118,6 +123,11 @@ Task<Result<void>> Channel::write(std::string_view bytes, SteadyTime deadline) {
 void Channel::end_writing() {
   if (!state_->closed && table_->link)
     table_->link->send(agent::encode_channel_end(state_->number));
+}
+
+void Channel::abandon() {
+  state_->abandoned = true;
+  state_->changed.notify_all();
 }
 
 Channels::Channels(boost::asio::any_io_executor executor, const Clock& clock)
@@ -146,6 +156,7 @@ std::unique_ptr<Channel> Channels::enter(uint32_t number, std::string open_frame
 
 Result<std::unique_ptr<Channel>> Channels::open(const agent::FileRequest& request) {
   ATOLL_TRY(uint32_t number, free_number());
+  ++file_operations_;
   return enter(number, agent::encode(number, request));
 }
 
@@ -153,6 +164,13 @@ Result<std::unique_ptr<Channel>> Channels::open_port(uint16_t port) {
   ATOLL_TRY(uint32_t number, free_number());
   return enter(number, agent::encode_open_port(number, port));
 }
+
+Result<std::unique_ptr<Channel>> Channels::open_control(const agent::OpenControl& open) {
+  ATOLL_TRY(uint32_t number, free_number());
+  return enter(number, agent::encode(number, open));
+}
+
+boost::asio::any_io_executor Channels::executor() const { return table_->executor; }
 
 void Channels::link_up(std::shared_ptr<isolate::AgentLink> link) {
   ATOLL_CHECK(!table_->link && table_->open.empty());

@@ -39,6 +39,8 @@ class Channel {
   // has closed the channel without an error: nobody takes the bytes any more.
   Task<Result<void>> write(std::string_view bytes, SteadyTime deadline);
   void end_writing();
+  // What is pending and all that follows fails with kCancelled.
+  void abandon();
 
  private:
   Task<Result<void>> wait_sendable(SteadyTime deadline);
@@ -57,6 +59,7 @@ class Channels {
   // kExhausted when the sandbox has its full number, kUnavailable while no stream is up.
   Result<std::unique_ptr<Channel>> open(const agent::FileRequest& request);
   Result<std::unique_ptr<Channel>> open_port(uint16_t port);
+  Result<std::unique_ptr<Channel>> open_control(const agent::OpenControl& open);
 
   // A stream is up, until link_lost().
   void link_up(std::shared_ptr<isolate::AgentLink> link);
@@ -64,16 +67,21 @@ class Channels {
   // One kChannel… frame of the agent.
   Result<void> handle(const agent::Frame& frame);
 
+  boost::asio::any_io_executor executor() const;
+
   // Those that somebody holds, which keep the sandbox busy.
   size_t size() const;
   // When the last one that was held ended; before any time if none has.
   SteadyTime last_end() const;
+  // How many file operations there ever were.
+  size_t file_operations() const { return file_operations_; }
 
  private:
   Result<uint32_t> free_number();
   std::unique_ptr<Channel> enter(uint32_t number, std::string open_frame);
 
   std::shared_ptr<Channel::Table> table_;
+  size_t file_operations_ = 0;
 };
 
 }  // namespace atl::sandbox

@@ -1,11 +1,19 @@
 #include "sandbox/exec_control.h"
 
+#include <signal.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "base/log.h"
+
 namespace atl::sandbox {
 
 namespace {
 
 // How long input waits for a stream before its sender is told to come again.
 constexpr std::chrono::seconds kStreamPatience{10};
+constexpr std::chrono::seconds kDeliveryTime{30};
 
 Error not_running() {
   return Error(Code::kConflict, "the exec is not running").with_reason("exec_not_running");
@@ -35,6 +43,59 @@ void ExecControl::link_up(std::shared_ptr<isolate::AgentLink> link) {
 
 void ExecControl::start(const std::string& start_frame) const {
   if (link_) link_->send(start_frame);
+}
+
+void ExecControl::set_waiting(WaitingProgram waiting, Channels& channels) {
+  waiting_ = std::move(waiting);
+  channels_ = &channels;
+}
+
+std::optional<WaitingProgram> ExecControl::take_waiting(const ExecRequest& request,
+                                                        uint32_t& next_number) {
+  std::optional<WaitingProgram> waiting = std::exchange(waiting_, std::nullopt);
+  if (!waiting || waiting->fits(request)) return waiting;
+  link_->send(agent::encode_signal(waiting->number, SIGKILL));
+  next_number = waiting->number + 1;
+  return std::nullopt;
+}
+
+void ExecControl::forget_waiting(uint32_t number) {
+  if (waiting_ && waiting_->number == number) waiting_.reset();
+}
+
+namespace {
+
+// The channel must not go before the program has all of the message.
+Task<void> deliver(std::unique_ptr<Channel> channel, std::string message) {
+  SteadyTime deadline = std::chrono::steady_clock::now() + kDeliveryTime;
+  auto written = co_await channel->write(message, deadline);
+  if (!written) co_return;  // it has ended, and its exit says how
+  channel->end_writing();
+  auto closed = co_await channel->read(deadline);
+  if (!closed) log_warning("a program did not take its beginning", {closed.error()});
+}
+
+}  // namespace
+
+void ExecControl::begin(const WaitingProgram& waiting, const ExecRequest& request) const {
+  agent::Beginning begins{.timeout_ms = request.timeout_ms,
+                          .cpu_time_ms = request.cpu_time_ms,
+                          .output_limit_bytes = request.output_limit_bytes,
+                          .on_output_limit = request.on_output_limit};
+  auto channel = channels_->open_control(agent::OpenControl{waiting.number, begins});
+  if (!channel) {
+    // Too many are open: without a beginning it ends, and its verdict says that it had none.
+    link_->send(agent::encode_signal(waiting.number, SIGKILL));
+    return;
+  }
+  // detached: owns the channel, which ends with the program or the stream
+  boost::asio::co_spawn(channels_->executor(),
+                        deliver(std::move(*channel), beginning_message(request)),
+                        boost::asio::detached);
+  if (!request.input.empty())
+    link_->send(agent::encode(waiting.number, agent::Input{0, request.input}));
+  if (request.input_mode == agent::InputMode::kEnds)
+    link_->send(agent::encode_input_end(waiting.number, request.input.size()));
 }
 
 Result<void> ExecControl::signal(const Exec& exec, int signal_number) const {

@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "isolate/agent_link.h"
+#include "sandbox/channel.h"
 #include "sandbox/exec.h"
+#include "sandbox/waiting_program.h"
 
 namespace atl::sandbox {
 
@@ -15,10 +17,21 @@ class ExecControl {
  public:
   // A stream is up, until link_lost().
   void link_up(std::shared_ptr<isolate::AgentLink> link);
-  void link_lost() { link_.reset(); }
+  void link_lost() {
+    link_.reset();
+    waiting_.reset();  // it does not outlive the connection that could have told it to begin
+  }
 
   // Nothing happens without a stream: start frames are sent again on the next.
   void start(const std::string& start_frame) const;
+  // An interpreter that waits in the sandbox. The channels are the sandbox's.
+  void set_waiting(WaitingProgram waiting, Channels& channels);
+  // It becomes the next exec, if that is such a request, or goes, and its number with it: numbers
+  // are used in order.
+  std::optional<WaitingProgram> take_waiting(const ExecRequest& request, uint32_t& next_number);
+  void begin(const WaitingProgram& waiting, const ExecRequest& request) const;
+  // The agent has ended the exec of that number.
+  void forget_waiting(uint32_t number);
   Result<void> signal(const Exec& exec, int signal_number) const;
   Result<void> resize(const Exec& exec, agent::TerminalSize size) const;
 
@@ -52,7 +65,9 @@ class ExecControl {
   Task<Result<void>> send_pending(Exec& exec) const;
 
   std::shared_ptr<isolate::AgentLink> link_;
-  unsigned long streams_ = 0;  // how many there were: what was sent on an older one may be lost
+  std::optional<WaitingProgram> waiting_;
+  Channels* channels_ = nullptr;  // set with it
+  unsigned long streams_ = 0;     // how many there were: what was sent on an older one may be lost
 };
 
 }  // namespace atl::sandbox

@@ -15,13 +15,15 @@ ExecTable::ExecTable(Services& services, const store::SandboxRow& row,
       sandbox_(row.id),
       tenant_(row.tenant),
       break_talk_(std::move(break_talk)),
-      next_number_(row.next_exec) {}
+      next_number_(row.next_exec),
+      saw_outputs_(row.state != "creating") {}
 
 Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
                                                       std::string description) {
   if (live_.size() >= agent::kMaxExecs)
     co_return Error(Code::kExhausted, "the sandbox has its full number of running execs")
         .with_reason("too_many_execs");
+  std::optional<WaitingProgram> waiting = control_.take_waiting(request, next_number_);
   auto id = ExecId::from_number(next_number_);
   if (!id)
     co_return Error(Code::kExhausted, "the sandbox has had too many execs")
@@ -31,7 +33,7 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   row.request = std::move(description);
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
   auto key = request.idempotency_key;
-  auto exec = begin(row, std::move(request));
+  auto exec = begin(row, std::move(request), std::move(waiting));
   // While the agent starts it. A crash before this is done leaves an exec that no row knows, which
   // the next welcome ends.
   auto insert = [row, key](store::Catalog& catalog) {
@@ -42,12 +44,14 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   crash_point("exec.row");
   if (stored) co_return exec;
   if (!exec->ended())
-    leave(*exec, ended_row(row, Verdict::kPlatformError, "it was not stored", exec->offsets()));
+    exec->set_ended(ended_row(row, Verdict::kPlatformError, "it was not stored", exec->offsets()));
+  leave(*exec);
   break_talk_();
   co_return std::move(stored).error();
 }
 
-std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request) {
+std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request,
+                                       std::optional<WaitingProgram> waiting) {
   ExecId id = row.id;
   auto exec = std::make_shared<Exec>(services_.executor, std::move(row),
                                      ExecOutput(services_.outputs, sandbox_, id),
@@ -56,6 +60,11 @@ std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request) 
                             .known = true,
                             .closed = request.input_mode == agent::InputMode::kEnds};
   Entry& entry = enter(exec, std::chrono::milliseconds(request.timeout_ms));
+  if (waiting) {
+    exec->set_started(waiting->pid);
+    control_.begin(*waiting, request);
+    return exec;
+  }
   agent::Start start{.arguments = std::move(request.arguments),
                      .environment = std::move(request.environment),
                      .directory = std::move(request.directory),
@@ -129,15 +138,6 @@ Task<Result<std::vector<store::ExecRow>>> ExecTable::list(std::optional<ExecId> 
   co_return co_await services_.ledger.run(read);
 }
 
-Result<std::string> ExecTable::read_output(ExecId id, agent::Stream stream, uint64_t offset,
-                                           size_t most) {
-  store::OutputStream kind = stream == agent::Stream::kStdout ? store::OutputStream::kStdout
-                                                              : store::OutputStream::kStderr;
-  ATOLL_TRY(auto log, services_.outputs.find_log(sandbox_, id, kind));
-  if (!log) return std::string();
-  return log->read(offset, most);
-}
-
 ExecTable::Entry* ExecTable::entry_of(uint32_t number) {
   auto found = live_.find(number);
   return found == live_.end() ? nullptr : &found->second;
@@ -156,7 +156,7 @@ Task<Result<bool>> ExecTable::has_ended_at(agent::ExecOffsets produced) {
 
 Task<Result<agent::Welcome>> ExecTable::welcome(agent::Hello hello) {
   owed_.clear();  // the welcome says it
-  agent::Welcome welcome{agent::kProtocolVersion, {}};
+  agent::Welcome welcome{hello.version, {}};
   std::set<uint32_t> named;
   for (agent::ExecOffsets produced : hello.execs) {
     named.insert(produced.exec);
@@ -254,11 +254,13 @@ Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink
   if (Entry* entry = entry_of(number)) {
     std::shared_ptr<Exec> exec = entry->exec;
     ATOLL_CO_TRY_VOID(exec->check_exit(exit));
+    saw_outputs_ = saw_outputs_ || exit.may_have_outputs;
     crash_point("exec.exit");
     store::ExecRow row = ended_row(exec->row(), exit);
     ATOLL_CO_TRY_VOID(co_await finish(exec, row));
     crash_point("exec.finished");
   }
+  control_.forget_waiting(number);
   link.send(agent::encode_exit_acknowledge(number));
   co_return Result<void>();
 }
@@ -279,21 +281,23 @@ Task<Result<void>> ExecTable::handle_start_failed(agent::Frame frame, isolate::A
 }
 
 Task<Result<void>> ExecTable::finish(std::shared_ptr<Exec> exec, store::ExecRow row) {
-  if (exec->ended()) co_return Result<void>();
-  auto store_row = [row](store::Catalog& catalog) { return catalog.execs().finish(row); };
+  // Whoever waits is told at once: until the row is stored the exec stays in the table and the
+  // agent repeats the exit, so a crash loses nothing that was told.
+  if (!exec->ended()) exec->set_ended(std::move(row));
+  auto store_row = [ended = exec->row()](store::Catalog& catalog) {
+    return catalog.execs().finish(ended);
+  };
   auto stored = co_await services_.ledger.run(store_row);
-  // kConflict: another path ended it while this one waited, and the first verdict stays.
+  // kConflict: it was stored before, and the first verdict stays.
   // kNotFound: its row could not be stored either; create() is about to end it.
   if (!stored && stored.error().code() == Code::kNotFound)
     co_return Error(Code::kUnavailable, "the exec was not stored");
   if (!stored && stored.error().code() != Code::kConflict) co_return std::move(stored).error();
-  if (exec->ended()) co_return Result<void>();
-  leave(*exec, std::move(row));
+  leave(*exec);
   co_return Result<void>();
 }
 
-void ExecTable::leave(Exec& exec, store::ExecRow row) {
-  exec.set_ended(std::move(row));
+void ExecTable::leave(const Exec& exec) {
   live_.erase(exec.id().number());
   last_end_ = services_.clock.steady_now();
 }
@@ -306,7 +310,7 @@ Task<void> ExecTable::end_all(Verdict verdict, std::string failure) {
     if (finished) continue;
     // Whoever waits must not wait for ever because a row could not be stored.
     log_error("verdict could not be stored", {{"sandbox", sandbox_.view()}, finished.error()});
-    leave(*exec, std::move(row));
+    leave(*exec);
   }
 }
 

@@ -40,6 +40,7 @@ class ExecTable {
 
   // Sends the start frame, and keeps it until the agent has confirmed; stores the row at the same
   // time. Returns when it is stored: until then nobody may learn of the exec.
+  // A waiting program that fits the request becomes its program.
   Task<Result<std::shared_ptr<Exec>>> create(ExecRequest request, std::string description);
   // Takes up execs that ran when atolld stopped.
   Result<void> adopt(store::ExecRow row, uint64_t output_limit_bytes);
@@ -50,11 +51,11 @@ class ExecTable {
   // The row alone, live or ended.
   Task<Result<std::optional<store::ExecRow>>> find(ExecId id);
   Task<Result<std::vector<store::ExecRow>>> list(std::optional<ExecId> after, size_t limit);
-  // Bytes of an exec's output that are on disk.
-  Result<std::string> read_output(ExecId id, agent::Stream stream, uint64_t offset, size_t most);
   size_t size() const { return live_.size(); }
   // When the last one that ended did; before any time if none has.
   SteadyTime last_end() const { return last_end_; }
+  // None has run that could have left any.
+  bool have_no_outputs() const { return live_.empty() && !saw_outputs_; }
 
   // After a hello: what to welcome, having ended the execs that the agent does not know and cannot
   // learn of.
@@ -78,11 +79,12 @@ class ExecTable {
     std::string start_frame = {};                         // empty once confirmed
   };
 
-  std::shared_ptr<Exec> begin(store::ExecRow row, ExecRequest request);
+  std::shared_ptr<Exec> begin(store::ExecRow row, ExecRequest request,
+                              std::optional<WaitingProgram> waiting);
   // Makes its entry, which waits for the agent until `patience` is over.
   Entry& enter(std::shared_ptr<Exec> exec, std::chrono::milliseconds patience);
   Task<Result<void>> finish(std::shared_ptr<Exec> exec, store::ExecRow row);
-  void leave(Exec& exec, store::ExecRow row);
+  void leave(const Exec& exec);
   Task<Result<bool>> has_ended_at(agent::ExecOffsets produced);
   Task<Result<void>> handle_exit(agent::Frame frame, isolate::AgentLink& link);
   Task<Result<void>> handle_start_failed(agent::Frame frame, isolate::AgentLink& link);
@@ -103,6 +105,7 @@ class ExecTable {
   std::map<std::pair<uint32_t, agent::Stream>, uint64_t> owed_;
   std::map<uint32_t, Entry> live_;
   SteadyTime last_end_ = SteadyTime::min();
+  bool saw_outputs_;  // or may have, before atolld was started
 };
 
 }  // namespace atl::sandbox

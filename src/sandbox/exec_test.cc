@@ -11,8 +11,10 @@
 namespace atl::sandbox {
 namespace {
 
-std::string output_of(Sandbox& sandbox, const store::ExecRow& row, agent::Stream stream) {
-  auto bytes = sandbox.execs().read_output(row.id, stream, 0, 1 << 20);
+std::string output_of(TestBed& bed, Sandbox& sandbox, const store::ExecRow& row,
+                      agent::Stream stream) {
+  auto exec = bed.run(sandbox.execs().open(row.id));
+  auto bytes = (*exec)->output().read(stream, 0, 1 << 20);
   return bytes.ok() ? *bytes : "unreadable";
 }
 
@@ -50,8 +52,8 @@ TEST(Exec, HoweverTheProgramEndsItsOutputIsKept) {
     const store::ExecRow& row = **stored;
     EXPECT_EQ(row.verdict, ending.verdict);
     EXPECT_EQ(row.limits_hit, ending.limits_hit) << ending.verdict;
-    EXPECT_EQ(output_of(*sandbox, row, agent::Stream::kStdout), "partial\n") << ending.verdict;
-    EXPECT_EQ(output_of(*sandbox, row, agent::Stream::kStderr), "partial\n") << ending.verdict;
+    EXPECT_EQ(output_of(bed, *sandbox, row, agent::Stream::kStdout), "partial\n") << ending.verdict;
+    EXPECT_EQ(output_of(bed, *sandbox, row, agent::Stream::kStderr), "partial\n") << ending.verdict;
     EXPECT_EQ(row.stdout_bytes, 8u) << ending.verdict;
     EXPECT_EQ(row.read_bytes, 5000u);
     EXPECT_EQ(row.written_bytes, 6000u);
@@ -67,7 +69,7 @@ TEST(Exec, OutputIsKeptWhenTheAgentDies) {
   bed.settle();
   EXPECT_EQ(exec->row().verdict, "sandbox_gone");
   EXPECT_EQ(exec->row().stdout_bytes, 7u);
-  EXPECT_EQ(output_of(*sandbox, exec->row(), agent::Stream::kStdout), "so far\n");
+  EXPECT_EQ(output_of(bed, *sandbox, exec->row(), agent::Stream::kStdout), "so far\n");
 }
 
 TEST(Exec, OutputIsKeptWhenTheAgentForgetsTheExec) {
@@ -81,7 +83,7 @@ TEST(Exec, OutputIsKeptWhenTheAgentForgetsTheExec) {
   EXPECT_EQ(exec->row().verdict, "platform_error");
   EXPECT_FALSE(exec->row().failure.empty());
   EXPECT_EQ(exec->row().stdout_bytes, 7u);
-  EXPECT_EQ(output_of(*sandbox, exec->row(), agent::Stream::kStdout), "so far\n");
+  EXPECT_EQ(output_of(bed, *sandbox, exec->row(), agent::Stream::kStdout), "so far\n");
 }
 
 TEST(Exec, ItsLimitsReachTheAgent) {
@@ -96,7 +98,8 @@ TEST(Exec, ItsLimitsReachTheAgent) {
   auto exec = bed.run(sandbox->start_exec(request, "{}"));
   ASSERT_TRUE(exec.ok());
   bed.settle();
-  EXPECT_EQ(output_of(*sandbox, (*exec)->row(), agent::Stream::kStdout), "1500 4096 20 kill\n");
+  EXPECT_EQ(output_of(bed, *sandbox, (*exec)->row(), agent::Stream::kStdout),
+            "1500 4096 20 kill\n");
 }
 
 // A number that no column holds could never be stored: the stream would break for ever.

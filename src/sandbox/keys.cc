@@ -77,21 +77,26 @@ bool is_key_name(std::string_view text) {
   return text.size() <= kMaxNameBytes && text != store::kLocalKeyName;
 }
 
+std::optional<Identity> Keys::recall(std::string_view key) const {
+  if (key.empty() || key.size() > kMaxKeyBytes) return std::nullopt;
+  // Looking up by hash leaks nothing of the key by its timing.
+  auto found = known_.find(store::sha256(key).bytes());
+  return found == known_.end() ? std::nullopt : std::optional(found->second);
+}
+
 Task<Result<std::optional<Identity>>> Keys::identify(std::string_view key) {
   using Answer = std::optional<Identity>;
   if (key.empty() || key.size() > kMaxKeyBytes) co_return Answer();
-  // Looking up by hash leaks nothing of the key by its timing.
+  if (auto known = recall(key)) co_return known;
   std::array<unsigned char, 32> hash = store::sha256(key).bytes();
-  if (auto found = known_.find(hash); found != known_.end())
-    co_return Answer(found->second.identity);
   auto look_up = [hash](store::Catalog& catalog) { return catalog.keys().find_by_hash(hash); };
   uint64_t revocations = revocations_;
   ATOLL_CO_TRY(auto row, co_await ledger_.run(look_up));
   if (!row) co_return Answer();
   Identity identity{row->tenant,
-                    is_local(*row) ? Identity::Role::kOperator : Identity::Role::kTenant};
+                    is_local(*row) ? Identity::Role::kOperator : Identity::Role::kTenant, row->id};
   // A key that was revoked since it was read must not be remembered.
-  if (revocations == revocations_) known_.emplace(hash, Known{identity, row->id});
+  if (revocations == revocations_) known_.emplace(hash, identity);
   co_return Answer(identity);
 }
 
@@ -111,7 +116,7 @@ Task<Result<void>> Keys::revoke(std::string id) {
   auto work = [id](store::Catalog& catalog) { return revoke_key(catalog, id); };
   auto revoked = co_await ledger_.run(work);
   ++revocations_;
-  std::erase_if(known_, [&](const auto& entry) { return entry.second.id == id; });
+  std::erase_if(known_, [&](const auto& entry) { return entry.second.key_id == id; });
   co_return revoked;
 }
 

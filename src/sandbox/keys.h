@@ -1,6 +1,6 @@
 // Keys: who signs in with which bearer key. Only hashes are kept. A key that was found is
-// remembered in memory; a wrong one costs a look-up, so a flood of them is bounded by the ledger's
-// one thread. Keys are made and revoked only here, so that what is remembered stays true.
+// remembered in memory; another one costs a look-up in the ledger's one thread. Keys are made and
+// revoked only here, so that what is remembered stays true.
 #pragma once
 
 #include <array>
@@ -25,6 +25,7 @@ struct Identity {
   enum class Role : unsigned char { kTenant, kOperator };
   store::TenantId tenant;
   Role role = Role::kTenant;
+  std::string key_id;
 };
 
 struct NamedKey {
@@ -48,6 +49,8 @@ class Keys {
  public:
   explicit Keys(Ledger& ledger) : ledger_(ledger) {}
 
+  // Without a look-up: nothing also for a key that was not used yet.
+  std::optional<Identity> recall(std::string_view key) const;
   // Nothing when the key is unknown or revoked.
   Task<Result<std::optional<Identity>>> identify(std::string_view key);
 
@@ -58,13 +61,8 @@ class Keys {
   Task<Result<void>> revoke(std::string id);
 
  private:
-  struct Known {
-    Identity identity;
-    std::string id;
-  };
-
   Ledger& ledger_;
-  std::map<std::array<unsigned char, 32>, Known> known_;
+  std::map<std::array<unsigned char, 32>, Identity> known_;
   uint64_t revocations_ = 0;
 };
 

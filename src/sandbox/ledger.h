@@ -4,7 +4,8 @@
 //   auto insert = [row](store::Catalog& catalog) { return catalog.sandboxes().insert(row); };
 //   auto done = co_await ledger.run(insert);
 //
-// The work must own what it uses: it may run after its asker has gone.
+// The work must own what it uses: it may run after its asker has gone. An asker that is cancelled
+// gets its answer all the same, and sees at its next wait that it was.
 #pragma once
 
 #include <memory>
@@ -12,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -36,7 +38,10 @@ class Ledger {
     auto result = std::make_shared<std::optional<std::invoke_result_t<Work, store::Catalog&>>>();
     auto job = invoke(std::move(work), *catalog_, result);
     auto executor = thread_.get_executor();
-    co_await boost::asio::co_spawn(executor, std::move(job), boost::asio::use_awaitable);
+    // A job that is cancelled before its turn would not be done, and its row never stored.
+    auto undisturbed = boost::asio::bind_cancellation_slot(boost::asio::cancellation_slot(),
+                                                           boost::asio::use_awaitable);
+    co_await boost::asio::co_spawn(executor, std::move(job), undisturbed);
     co_return std::move(**result);
   }
 

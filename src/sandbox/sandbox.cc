@@ -68,18 +68,32 @@ Task<Result<void>> Sandbox::attach() {
   co_return Error(Code::kUnavailable, "the agent is gone: " + row_.failure);
 }
 
+void Sandbox::attach(WarmAgent agent) {
+  greeted_ = true;
+  if (agent.waiting) execs_.control().set_waiting(std::move(*agent.waiting), channels_);
+  link_up(std::move(agent.link));
+  begin_talk();
+}
+
+void Sandbox::link_up(std::shared_ptr<isolate::AgentLink> link) {
+  link_ = link;
+  execs_.control().link_up(link);
+  channels_.link_up(link);
+}
+
 Task<void> Sandbox::talk(std::shared_ptr<Sandbox> self) {
   int silent = 0;
   int violations = 0;
   while (self->talks()) {
-    self->greeted_ = false;
     auto ended = co_await self->talk_once();
     if (!self->talks()) co_return;
     ATOLL_CHECK(!ended.ok());
-    silent = self->greeted_ ? 0 : silent + 1;
+    silent = std::exchange(self->greeted_, false) ? 0 : silent + 1;
     violations += ended.error().code() == Code::kCorrupt ? 1 : 0;
     if (!self->execs_.silence().empty()) ended = Error(Code::kNotFound, self->execs_.silence());
-    bool gone = ended.error().code() == Code::kNotFound;
+    // An agent of a version that is not spoken here will say the same again.
+    bool gone =
+        ended.error().code() == Code::kNotFound || ended.error().code() == Code::kUnsupported;
     if (gone || silent > kMaxSilentStreams || violations > kMaxViolations) {
       co_await self->fail(ended.error().message());
       co_return;
@@ -92,29 +106,38 @@ Task<void> Sandbox::talk(std::shared_ptr<Sandbox> self) {
   }
 }
 
-Task<Result<void>> Sandbox::talk_once() {
+Task<Result<std::shared_ptr<isolate::AgentLink>>> Sandbox::connect() {
+  if (greeted_) co_return link_;
   ATOLL_CO_TRY(isolate::AgentSocket socket, co_await services_.driver.connect_agent(id()));
   auto link = std::make_shared<isolate::AgentLink>(std::move(socket));
   link_ = link;
   auto greeted = co_await greet(*link);
   if (greeted) {
-    execs_.control().link_up(link);
-    channels_.link_up(link);
+    link_up(link);
+    co_return link;
   }
-  while (greeted && talks()) {
+  link->close();
+  if (link_ == link) link_.reset();
+  co_return std::move(greeted).error();
+}
+
+Task<Result<void>> Sandbox::talk_once() {
+  ATOLL_CO_TRY(std::shared_ptr<isolate::AgentLink> link, co_await connect());
+  Result<void> heard;
+  while (heard && talks()) {
     auto frame = co_await link->read();
     if (!frame) {
-      greeted = std::move(frame).error();
+      heard = std::move(frame).error();
       break;
     }
-    greeted = co_await handle(*frame, *link);
+    heard = co_await handle(*frame, *link);
   }
   channels_.link_lost();
   link->close();
   execs_.control().link_lost();
   if (link_ == link) link_.reset();
-  if (greeted) co_return Error(Code::kCancelled, "the sandbox ended");
-  co_return greeted;
+  if (heard) co_return Error(Code::kCancelled, "the sandbox ended");
+  co_return heard;
 }
 
 void Sandbox::break_talk() {
@@ -138,13 +161,15 @@ Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
   if (frame.type != agent::FrameType::kHello)
     co_return Error(Code::kCorrupt, "the agent did not begin with a hello");
   ATOLL_CO_TRY(agent::Hello hello, agent::decode_hello(frame.payload));
-  if (hello.version != agent::kProtocolVersion)
-    co_return Error(Code::kCorrupt, "the agent speaks another version");
   if (hello.nonce != row_.nonce) co_return Error(Code::kCorrupt, "the agent has another nonce");
   ATOLL_CO_TRY(agent::Welcome welcome, co_await execs_.welcome(hello));
   link.send(agent::encode(welcome));
   execs_.send_unconfirmed(link);
   greeted_ = true;
+  if (hello.release != ATOLL_VERSION)
+    log_info("agent of another release", {{"sandbox", id().view()},
+                                          {"release", hello.release},
+                                          {"protocol_version", hello.version}});
   changed_.notify_all();
   co_return Result<void>();
 }

@@ -25,6 +25,12 @@
 
 namespace atl::sandbox {
 
+// An agent that was greeted before its sandbox had a user, and what waits there.
+struct WarmAgent {
+  std::shared_ptr<isolate::AgentLink> link;
+  std::optional<WaitingProgram> waiting;
+};
+
 enum class State : unsigned char { kCreating, kRunning, kFailed, kDeleting };
 
 std::string_view state_name(State state);
@@ -46,6 +52,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void begin_talk();
   // The same; returns when the first hello has been answered.
   Task<Result<void>> attach();
+  // The same with an agent that is greeted.
+  void attach(WarmAgent agent);
   void set_running();
 
   Task<Result<std::shared_ptr<Exec>>> start_exec(ExecRequest request, std::string description);
@@ -66,6 +74,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
  private:
   static Task<void> talk(std::shared_ptr<Sandbox> self);
   Task<Result<void>> talk_once();
+  Task<Result<std::shared_ptr<isolate::AgentLink>>> connect();
+  void link_up(std::shared_ptr<isolate::AgentLink> link);
   Task<Result<void>> greet(isolate::AgentLink& link);
   void break_talk();
   Task<Result<void>> handle(agent::Frame frame, isolate::AgentLink& link);

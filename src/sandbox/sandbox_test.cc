@@ -207,5 +207,33 @@ TEST(Sandbox, SleepingSweepIsWokenByWhatComesSooner) {
   EXPECT_TRUE(bed.run(bed.driver->list())->empty());
 }
 
+TEST(Sandbox, AgentOfThePreviousVersionIsSpokenTo) {
+  TestBed bed;
+  bed.driver->spoken_version = agent::kOldestProtocolVersion;
+  SandboxId id = create_idle(bed);
+  auto sandbox = bed.sandboxes().find(kTenant, id);
+  EXPECT_EQ(bed.run_exec(*sandbox, {"echo", "hi"}).verdict, "ok");
+  bed.restart();
+  ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
+  bed.settle();
+  EXPECT_EQ(bed.run_exec(*bed.sandboxes().find(kTenant, id), {"echo", "hi"}).verdict, "ok");
+}
+
+TEST(Sandbox, AgentThatIsTooOldOrTooNewFailsItByBothVersions) {
+  for (int version : {agent::kOldestProtocolVersion - 1, agent::kProtocolVersion + 1}) {
+    TestBed bed;
+    SandboxId id = create_idle(bed);
+    auto sandbox = bed.sandboxes().find(kTenant, id);
+    auto exec = bed.start_exec(*sandbox, {"hang"});
+    bed.driver->spoken_version = static_cast<uint16_t>(version);
+    bed.driver->drop_stream(id);
+    bed.settle();
+    EXPECT_EQ(sandbox->state(), State::kFailed);
+    EXPECT_EQ(sandbox->row().failure, "the agent speaks protocol version " +
+                                          std::to_string(version) + ", this atolld 1 to 2");
+    EXPECT_EQ(exec->row().verdict, "sandbox_gone");
+  }
+}
+
 }  // namespace
 }  // namespace atl::sandbox

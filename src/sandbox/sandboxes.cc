@@ -4,6 +4,8 @@
 #include <set>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -57,6 +59,7 @@ Sandboxes::Sandboxes(Services services, Admission& admission, Templates& templat
     : services_(services),
       admission_(admission),
       templates_(templates),
+      pool_(services_, admission, templates),
       due_(services.executor),
       settled_(services.executor),
       kept_(services.executor) {}
@@ -104,7 +107,12 @@ Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox re
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> held, co_await find_conflict(tenant, request));
   if (held) co_return Created{held, {}, Created::Origin::kFound};
   ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request));
-  ATOLL_CO_TRY(Reservation reservation, admission_.reserve(limits_of(row)));
+  std::optional<WarmIsolate> warm = pool_.take(row);
+  ATOLL_CO_TRY(Reservation reservation, co_await reserve(limits_of(row), warm));
+  if (warm) {
+    row.id = warm->id;
+    row.nonce = warm->nonce;
+  }
   auto sandbox =
       std::make_shared<Sandbox>(services_, row, limits_of(row), std::move(reservation), due_);
   // Before anything is awaited: from here on the name is its own.
@@ -117,12 +125,17 @@ Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox re
     free_name(*sandbox);
     all_.erase(row.id);
     settled_.notify_all();
+    if (warm) co_await pool_.discard(std::move(*warm));
     co_return std::move(made).error();
   }
   crash_point("create.row");
   CreateTimings timings{};
   timings.reserve = since(begin);
-  made = co_await start(sandbox, timings);
+  timings.from_pool = warm.has_value();
+  if (warm)
+    made = co_await start(sandbox, std::move(*warm), timings);
+  else
+    made = co_await start(sandbox, timings);
   if (made) {
     settled_.notify_all();
     co_return Created{sandbox, timings};
@@ -132,6 +145,28 @@ Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox re
   auto undone = co_await delete_now(sandbox);
   if (!undone) log_warning("left for the sweep", {{"sandbox", row.id.view()}, undone.error()});
   co_return std::move(made).error();
+}
+
+// What a warm isolate holds grows into what the sandbox is promised. When there is no room, what
+// only waits in the pool makes it.
+Task<Result<Reservation>> Sandboxes::reserve(Limits limits, std::optional<WarmIsolate>& warm) {
+  while (true) {
+    Result<Reservation> reserved = Reservation();
+    if (warm) {
+      auto grown = warm->reservation.resize(limits);
+      if (grown)
+        reserved = std::move(warm->reservation);
+      else
+        reserved = std::move(grown).error();
+    } else {
+      reserved = admission_.reserve(limits);
+    }
+    if (reserved || reserved.error().code() != Code::kExhausted) co_return reserved;
+    bool made_room = co_await pool_.give_up_one();
+    if (made_room) continue;
+    if (warm) co_await pool_.discard(std::move(*warm));
+    co_return reserved;
+  }
 }
 
 Task<Result<std::shared_ptr<Sandbox>>> Sandboxes::find_conflict(store::TenantId tenant,
@@ -158,6 +193,17 @@ void Sandboxes::free_name(const Sandbox& sandbox) {
   if (found != names_.end() && found->second == row.id) names_.erase(found);
 }
 
+Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolate isolate,
+                                    CreateTimings& timings) {
+  auto begin = std::chrono::steady_clock::now();
+  isolate::WallLimits wanted = sandbox->limits().wall;
+  if (isolate.limits != wanted)
+    ATOLL_CO_TRY_VOID(co_await services_.driver.change_limits(isolate.id, wanted));
+  timings.launch = since(begin);
+  sandbox->attach(std::move(isolate.agent));
+  co_return co_await set_running(sandbox, timings);
+}
+
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings) {
   const store::SandboxRow& row = sandbox->row();
   isolate::LaunchSpec spec{row.id, row.image, sandbox->limits().wall, row.nonce};
@@ -165,9 +211,15 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   crash_point("create.launched");
   timings.launch = since(begin);
-  begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await sandbox->attach());
   crash_point("create.attached");
+  co_return co_await set_running(sandbox, timings);
+}
+
+Task<Result<void>> Sandboxes::set_running(std::shared_ptr<Sandbox> sandbox,
+                                          CreateTimings& timings) {
+  auto begin = std::chrono::steady_clock::now();
+  const store::SandboxRow& row = sandbox->row();
   auto store_state = [tenant = row.tenant, id = row.id](store::Catalog& catalog) {
     return catalog.sandboxes().set_state(tenant, id, "running", "");
   };
@@ -185,7 +237,8 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
 
 std::shared_ptr<Sandbox> Sandboxes::find(store::TenantId tenant, SandboxId id) const {
   auto found = all_.find(id);
-  if (found == all_.end() || found->second->row().tenant != tenant) return nullptr;
+  if (found == all_.end() || found->second->row().tenant != tenant || retired_.contains(id))
+    return nullptr;
   return found->second;
 }
 
@@ -198,6 +251,7 @@ std::shared_ptr<Sandbox> Sandboxes::find_named(store::TenantId tenant,
 std::vector<Digest> Sandboxes::images() const {
   std::vector<Digest> used;
   for (const auto& [id, sandbox] : all_) used.push_back(sandbox->row().image);
+  for (const Digest& image : pool_.images()) used.push_back(image);
   return used;
 }
 
@@ -228,6 +282,29 @@ Task<Result<void>> Sandboxes::delete_now(std::shared_ptr<Sandbox> sandbox) {
 // Each step can be repeated: a failure or a crash in between leaves a row in state `deleting`,
 // which the sweep and the next start take up.
 Task<Result<void>> Sandboxes::try_delete(std::shared_ptr<Sandbox> sandbox) {
+  ATOLL_CO_TRY_VOID(co_await begin_delete(sandbox));
+  co_return co_await end_delete(sandbox);
+}
+
+Task<Result<void>> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
+  auto begun = co_await begin_delete(sandbox);
+  if (!begun) {
+    due_.notify_all();
+    co_return begun;
+  }
+  retired_.insert(sandbox->id());
+  auto finish = [](Sandboxes& all, std::shared_ptr<Sandbox> gone) -> Task<void> {
+    auto ended = co_await all.end_delete(gone);
+    if (ended) co_return;
+    log_warning("left for the sweep", {{"sandbox", gone->id().view()}, ended.error()});
+    all.due_.notify_all();
+  };
+  // detached: owned by this object, whose sweep finishes what it cannot
+  boost::asio::co_spawn(services_.executor, finish(*this, sandbox), boost::asio::detached);
+  co_return begun;
+}
+
+Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {
   SandboxId id = sandbox->id();
   auto store_state = [tenant = sandbox->row().tenant, id](store::Catalog& catalog) {
     return catalog.sandboxes().set_state(tenant, id, "deleting", "");
@@ -238,6 +315,11 @@ Task<Result<void>> Sandboxes::try_delete(std::shared_ptr<Sandbox> sandbox) {
   free_name(*sandbox);
   settled_.notify_all();
   co_await keep_artifacts_once(sandbox);
+  co_return Result<void>();
+}
+
+Task<Result<void>> Sandboxes::end_delete(std::shared_ptr<Sandbox> sandbox) {
+  SandboxId id = sandbox->id();
   co_await sandbox->begin_deletion();
   ATOLL_CO_TRY_VOID(co_await free_isolate(sandbox));
   crash_point("delete.removed");
@@ -251,6 +333,7 @@ Task<Result<void>> Sandboxes::try_delete(std::shared_ptr<Sandbox> sandbox) {
   if (!deleted && deleted.error().code() != Code::kNotFound) co_return std::move(deleted).error();
   crash_point("delete.row");
   all_.erase(id);
+  retired_.erase(id);
   co_return Result<void>();
 }
 
@@ -331,7 +414,9 @@ Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(store::TenantId ten
   auto read = [tenant, wanted](store::Catalog& catalog) {
     return catalog.sandboxes().list(tenant, wanted);
   };
-  co_return co_await services_.ledger.run(read);
+  auto rows = co_await services_.ledger.run(read);
+  if (rows) std::erase_if(*rows, [this](const auto& row) { return retired_.contains(row.id); });
+  co_return rows;
 }
 
 Task<void> Sandboxes::sweep() {

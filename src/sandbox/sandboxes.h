@@ -15,6 +15,7 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_change.h"
 #include "sandbox/templates.h"
+#include "sandbox/warm_pool.h"
 
 namespace atl::sandbox {
 
@@ -48,6 +49,7 @@ struct CreateSandbox {
 // How long each part of a create took.
 struct CreateTimings {
   std::chrono::microseconds reserve, launch, attach;
+  bool from_pool = false;
 };
 
 struct Created {
@@ -66,6 +68,9 @@ class Sandboxes {
   // One change of a sandbox at a time; others wait for it.
   Task<Result<void>> change(std::shared_ptr<Sandbox> sandbox, ChangeSandbox request);
   Task<Result<void>> remove(store::TenantId tenant, SandboxId id);
+  // Returns when its deletion is stored and its artifacts are kept, and nobody finds it any more;
+  // the rest goes on by itself.
+  Task<Result<void>> retire(std::shared_ptr<Sandbox> sandbox);
   Task<Result<std::vector<store::SandboxRow>>> list(store::TenantId tenant,
                                                     store::SandboxQuery wanted);
 
@@ -81,8 +86,9 @@ class Sandboxes {
 
   Services& services() { return services_; }
   Templates& templates() { return templates_; }
-  // What those that exist were started from.
+  // What those that exist, or wait to be given out, were started from.
   std::vector<Digest> images() const;
+  WarmPool& pool() { return pool_; }
   size_t size() const { return all_.size(); }
 
  private:
@@ -94,10 +100,17 @@ class Sandboxes {
   void enter(std::shared_ptr<Sandbox> sandbox);
   void free_name(const Sandbox& sandbox);
   Task<Result<void>> start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings);
+  // The same with an isolate of the pool.
+  Task<Result<void>> start(std::shared_ptr<Sandbox> sandbox, WarmIsolate isolate,
+                           CreateTimings& timings);
+  Task<Result<void>> set_running(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings);
+  Task<Result<Reservation>> reserve(Limits limits, std::optional<WarmIsolate>& warm);
   Task<Result<void>> free_isolate(std::shared_ptr<Sandbox> sandbox);
   // Leaves what it could not finish to the sweep.
   Task<Result<void>> delete_now(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> try_delete(std::shared_ptr<Sandbox> sandbox);
+  Task<Result<void>> begin_delete(std::shared_ptr<Sandbox> sandbox);
+  Task<Result<void>> end_delete(std::shared_ptr<Sandbox> sandbox);
   Task<void> keep_artifacts_once(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> adopt_row(store::SandboxRow row, bool isolate_exists);
   Result<store::SandboxRow> make_row(store::TenantId tenant, const CreateSandbox& request) const;
@@ -105,11 +118,13 @@ class Sandboxes {
   Services services_;
   Admission& admission_;
   Templates& templates_;
+  WarmPool pool_;
   std::map<SandboxId, std::shared_ptr<Sandbox>> all_;
   std::map<Name, SandboxId> names_;
   SteadyTime wake_ = SteadyTime::max();  // when wait_due() returns, if it waits
   Event due_;
   std::set<SandboxId> changing_;
+  std::set<SandboxId> retired_;  // and not yet gone
   Event settled_;                // a create, a deletion's first part or a change came to its end
   std::set<SandboxId> keeping_;  // whose artifacts are being collected
   SteadyTime artifacts_swept_{};

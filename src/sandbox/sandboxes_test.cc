@@ -11,8 +11,9 @@ namespace {
 
 constexpr store::TenantId kTenant = store::kLocalTenant;
 
-std::string all_output(Sandbox& sandbox, ExecId exec) {
-  auto bytes = sandbox.execs().read_output(exec, agent::Stream::kStdout, 0, 64 << 20);
+std::string all_output(TestBed& bed, Sandbox& sandbox, ExecId id) {
+  auto exec = bed.run(sandbox.execs().open(id));
+  auto bytes = (*exec)->output().read(agent::Stream::kStdout, 0, 64 << 20);
   EXPECT_TRUE(bytes.ok());
   return *bytes;
 }
@@ -124,7 +125,7 @@ TEST(Sandboxes, ExecEndsWithItsVerdict) {
   store::ExecRow failed = bed.run_exec(*sandbox, {"exit", "3"});
   EXPECT_EQ(failed.verdict, "nonzero");
   EXPECT_EQ(failed.exit_code, 3);
-  EXPECT_EQ(all_output(*sandbox, *ExecId::from_number(1)), "hi\n");
+  EXPECT_EQ(all_output(bed, *sandbox, *ExecId::from_number(1)), "hi\n");
 }
 
 TEST(Sandboxes, SignalledExecIsKilled) {
@@ -146,7 +147,7 @@ TEST(Sandboxes, BrokenStreamIsTakenUpAndLosesNothing) {
   bed.settle();
   bed.driver->drop_stream(sandbox->id());
   EXPECT_EQ(bed.run_exec(*sandbox, {"spam", "300000"}).verdict, "ok");
-  EXPECT_EQ(all_output(*sandbox, *ExecId::from_number(2)), spam(300000));
+  EXPECT_EQ(all_output(bed, *sandbox, *ExecId::from_number(2)), spam(300000));
   EXPECT_FALSE(exec->ended());
 }
 
@@ -271,7 +272,7 @@ TEST(Sandboxes, AgentThatInventsOutputIsCutOff) {
   agent::Output lie{agent::Stream::kStdout, 1000, "x"};
   bed.driver->inject(sandbox->id(), agent::encode(exec->id().number(), lie));
   bed.settle();
-  EXPECT_EQ(all_output(*sandbox, exec->id()), "");
+  EXPECT_EQ(all_output(bed, *sandbox, exec->id()), "");
 }
 
 TEST(Sandboxes, TtlEndsTheSandbox) {

@@ -1,5 +1,6 @@
 #include "sandbox/templates.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@ namespace atl::sandbox {
 namespace {
 
 constexpr size_t kMaxManifestBytes = 256 * 1024;
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr std::string_view kVersionMark = "@sha256:";
 
 struct Reference {
@@ -76,41 +78,58 @@ std::optional<std::string> Templates::find_built_in(std::string_view name) const
   return folder;
 }
 
-// What is installed, then what comes with Atoll and is not installed.
-Result<std::vector<KnownTemplate>> Templates::others() {
-  std::vector<KnownTemplate> all;
-  ATOLL_TRY(std::vector<std::string> names, installed_.list());
-  for (const std::string& name : names) {
-    auto found = installed_.find_template(name);
-    if (!found || !*found) continue;  // unusable ones are told about when they are asked for
-    all.push_back({.name = name,
-                   .origin = KnownTemplate::Origin::kInstalled,
-                   .manifest = (*found)->manifest,
-                   .image = (*found)->image,
-                   .image_bytes = 0,
-                   .created_at_ms = {}});
-  }
-  size_t installed = all.size();
+const std::vector<KnownTemplate>& Templates::built_in() {
+  struct stat facts;
+  std::optional<int64_t> stamp;
+  if (stat(built_in_.c_str(), &facts) == 0)
+    stamp = facts.st_mtim.tv_sec * kNanosecondsPerSecond + facts.st_mtim.tv_nsec;
+  if (stamp == built_in_stamp_ns_) return built_in_read_;
+  built_in_stamp_ns_ = stamp;
+  built_in_read_.clear();
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(built_in_, error)) {
-    std::string name = entry.path().filename().string();
-    bool known = std::any_of(all.begin(), all.begin() + static_cast<ptrdiff_t>(installed),
-                             [&](const KnownTemplate& one) { return one.name == name; });
     auto text = read_file(entry.path().string() + "/template.toml", kMaxManifestBytes);
-    if (known || !text) continue;
+    if (!text) continue;
     auto manifest = store::parse_template_manifest(*text, entry.path().string());
     if (!manifest) {
       log_warning("built-in template cannot be used", {manifest.error()});
       continue;
     }
-    all.push_back({.name = name,
-                   .origin = KnownTemplate::Origin::kBuiltIn,
-                   .manifest = std::move(*manifest),
-                   .image = {},
-                   .image_bytes = 0,
-                   .created_at_ms = {}});
+    built_in_read_.push_back({.name = entry.path().filename().string(),
+                              .origin = KnownTemplate::Origin::kBuiltIn,
+                              .manifest = std::move(*manifest),
+                              .image = {},
+                              .image_bytes = 0,
+                              .created_at_ms = {}});
   }
-  return all;
+  return built_in_read_;
+}
+
+Result<std::optional<KnownTemplate>> Templates::find_installed(const std::string& name) {
+  auto found = installed_.find_template(name);
+  // One that cannot be used is told about when it is asked for; see find_template().
+  if (!found || !*found) return std::optional<KnownTemplate>();
+  return std::optional(KnownTemplate{.name = name,
+                                     .origin = KnownTemplate::Origin::kInstalled,
+                                     .manifest = (*found)->manifest,
+                                     .image = (*found)->image,
+                                     .image_bytes = 0,
+                                     .created_at_ms = {}});
+}
+
+Result<std::optional<KnownTemplate>> Templates::find_other(const std::string& name) {
+  ATOLL_TRY(std::optional<KnownTemplate> found, find_installed(name));
+  if (found) return found;
+  for (const KnownTemplate& one : built_in())
+    if (one.name == name) return std::optional(one);
+  ATOLL_TRY(std::vector<std::string> names, installed_.list());
+  for (const std::string& other : names) {
+    ATOLL_TRY(found, find_installed(other));
+    if (found && is_called(found->manifest, name)) return found;
+  }
+  for (const KnownTemplate& one : built_in())
+    if (is_called(one.manifest, name)) return std::optional(one);
+  return std::optional<KnownTemplate>();
 }
 
 Result<std::optional<KnownTemplate>> Templates::find(store::TenantId tenant,
@@ -128,13 +147,9 @@ Result<std::optional<KnownTemplate>> Templates::find(store::TenantId tenant,
         .image_bytes = entry->row.image_bytes,
         .created_at_ms = entry->row.created_at_ms});
   }
-  ATOLL_TRY(std::vector<KnownTemplate> rest, others());
-  for (KnownTemplate& one : rest) {
-    if (!is_called(one.manifest, reference->name)) continue;
-    if (reference->version && one.image != reference->version) continue;
-    return std::optional(std::move(one));
-  }
-  return std::optional<KnownTemplate>();
+  ATOLL_TRY(std::optional<KnownTemplate> other, find_other(reference->name));
+  if (other && reference->version && other->image != reference->version) other.reset();
+  return other;
 }
 
 Result<std::optional<store::Template>> Templates::find_template(store::TenantId tenant,
@@ -153,12 +168,11 @@ Result<std::optional<store::Template>> Templates::find_template(store::TenantId 
 }
 
 Result<std::vector<KnownTemplate>> Templates::list(store::TenantId tenant) {
-  ATOLL_TRY(std::vector<KnownTemplate> rest, others());
-  std::vector<std::string> names;
+  ATOLL_TRY(std::vector<std::string> names, installed_.list());
   for (const Entry& entry : entries_)
     if (entry.row.tenant == tenant || entry.row.tenant == store::kLocalTenant)
       names.push_back(entry.row.name);
-  for (const KnownTemplate& one : rest) names.push_back(one.name);
+  for (const KnownTemplate& one : built_in()) names.push_back(one.name);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   std::vector<KnownTemplate> all;

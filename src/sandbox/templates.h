@@ -65,11 +65,18 @@ class Templates {
   };
   const Entry* find_entry(store::TenantId tenant, std::string_view name,
                           const std::optional<Digest>& version) const;
-  Result<std::vector<KnownTemplate>> others();
+  // Those that come with Atoll; read again when their directory has changed.
+  const std::vector<KnownTemplate>& built_in();
+  // What is installed under this very name.
+  Result<std::optional<KnownTemplate>> find_installed(const std::string& name);
+  // What is installed or comes with Atoll, by name or alias.
+  Result<std::optional<KnownTemplate>> find_other(const std::string& name);
 
   store::Templates& installed_;
   std::string built_in_;
   std::vector<Entry> entries_;
+  std::vector<KnownTemplate> built_in_read_;
+  std::optional<int64_t> built_in_stamp_ns_;
   OnWanted on_wanted_;
 };
 

@@ -43,6 +43,8 @@ std::string_view verdict_name(Verdict verdict) {
       return "pids_limit";
     case Verdict::kDiskLimit:
       return "disk_limit";
+    case Verdict::kCompileError:
+      return "compile_error";
     case Verdict::kSignal:
       return "signal";
     case Verdict::kNonzero:
@@ -54,6 +56,7 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 Verdict verdict_of(const agent::Exit& exit) {
+  if (exit.cause == Cause::kUnbegun) return Verdict::kPlatformError;
   if (exit.cause == Cause::kClient) return Verdict::kKilled;
   if (exit.cause == Cause::kWallTime) return Verdict::kWallTime;
   if (exit.cause == Cause::kCpuTime) return Verdict::kCpuTime;
@@ -66,6 +69,14 @@ Verdict verdict_of(const agent::Exit& exit) {
   if (exit.limits_hit & bit(LimitBit::kPids)) return Verdict::kPidsLimit;
   if (exit.limits_hit & bit(LimitBit::kDisk)) return Verdict::kDiskLimit;
   return signaled ? Verdict::kSignal : Verdict::kNonzero;
+}
+
+std::string_view verdict_after_compile(std::string_view compile_verdict, uint32_t limits_hit) {
+  bool is_own = compile_verdict == verdict_name(Verdict::kNonzero) ||
+                compile_verdict == verdict_name(Verdict::kSignal);
+  if (!is_own) return compile_verdict;
+  bool killed = limits_hit & bit(LimitBit::kMemory);
+  return verdict_name(killed ? Verdict::kOom : Verdict::kCompileError);
 }
 
 uint16_t limits_hit_of(const agent::Exit& exit) {

@@ -10,8 +10,8 @@
 
 namespace atl::sandbox {
 
-// compile_error, exception and interrupted stand before kSignal and come with contexts: a plain
-// program cannot end with them.
+// exception and interrupted stand before kSignal and come with contexts: a plain program cannot end
+// with them.
 enum class Verdict : unsigned char {
   kSandboxGone,       // its sandbox was deleted or its agent died
   kPlatformError,     // we could not run it
@@ -23,6 +23,7 @@ enum class Verdict : unsigned char {
   kForbiddenSyscall,  // the system call filter ended it
   kPidsLimit,         // it ended badly after a process could not be started
   kDiskLimit,         // it ended badly after its disk was full
+  kCompileError,      // of a run: the compiler did not accept it
   kSignal,
   kNonzero,
   kOk,
@@ -31,6 +32,12 @@ enum class Verdict : unsigned char {
 std::string_view verdict_name(Verdict verdict);
 
 Verdict verdict_of(const agent::Exit& exit);
+
+// How a run ends whose compiler ended with that verdict, which is not "ok". What the compiler says
+// itself is about the code; a limit or a failure of the platform keeps its name. Nothing else runs
+// beside it, so that a kill for memory was one of the compiler's processes: a driver such as g++
+// reports that by its exit code.
+std::string_view verdict_after_compile(std::string_view compile_verdict, uint32_t limits_hit);
 
 // Bits of agent::LimitBit: every limit that it touched, whether or not that ended it.
 uint16_t limits_hit_of(const agent::Exit& exit);

@@ -307,6 +307,22 @@ Result<void> Database::execute(Sql script) {
   return {};
 }
 
+Result<void> Database::copy_to(const std::string& path) {
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 1);  // the new file is attached meanwhile
+  auto copied = run("VACUUM INTO ?", std::string_view(path));
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_ATTACHED, 0);
+  if (!copied) return std::move(copied).error().with_context("copy to " + path);
+  return {};
+}
+
+Result<void> Database::check_integrity() {
+  ATOLL_TRY(Query check, query("PRAGMA integrity_check(1)"));
+  ATOLL_TRY(bool answered, check.next());
+  std::string verdict = answered ? check.text() : "no answer";
+  if (verdict == "ok") return {};
+  return Error(Code::kCorrupt, "database " + path_ + ": " + verdict);
+}
+
 Result<Transaction> Transaction::begin(Database& database) {
   ATOLL_CHECK(!database.in_transaction());
   ATOLL_TRY([[maybe_unused]] int64_t changed, database.run("BEGIN IMMEDIATE"));

@@ -134,6 +134,11 @@ class Database {
   // Several statements at once, not kept.
   Result<void> execute(Sql script);
 
+  // A new file with all that is committed now, while others go on writing. `path` must not exist.
+  Result<void> copy_to(const std::string& path);
+  // kCorrupt unless SQLite finds nothing wrong with the whole file.
+  Result<void> check_integrity();
+
   const std::string& path() const { return path_; }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
 

@@ -232,5 +232,31 @@ TEST(Database, CommitCost) {
   }
 }
 
+TEST(Database, ACopyHasWhatIsCommittedWhileAnotherWrites) {
+  TestDirectory directory;
+  auto database = Database::open(directory / "db", Durability::kProcess);
+  ASSERT_TRUE(database.ok());
+  ASSERT_TRUE(
+      database->execute("CREATE TABLE t (x INTEGER) STRICT; INSERT INTO t VALUES (1);").ok());
+  auto other = Database::open(directory / "db", Durability::kProcess);
+  ASSERT_TRUE(other.ok());
+  auto open = Transaction::begin(*other);
+  ASSERT_TRUE(open.ok());
+  ASSERT_TRUE(other->run("INSERT INTO t VALUES (2)").ok());
+  umask(077);
+  auto copied = database->copy_to(directory / "copy");
+  ASSERT_TRUE(copied.ok()) << copied.error().message();
+  ASSERT_TRUE(open->commit().ok());
+
+  auto copy = Database::open(directory / "copy", Durability::kProcess);
+  ASSERT_TRUE(copy.ok()) << copy.error().message();
+  EXPECT_TRUE(copy->check_integrity().ok());
+  auto query = copy->query("SELECT count(*), max(x) FROM t");
+  ASSERT_TRUE(query.ok() && query->next().value());
+  EXPECT_EQ(query->int64(), 1);
+  EXPECT_EQ(query->int64(), 1);
+  EXPECT_FALSE(database->copy_to(directory / "copy").ok()) << "it is there already";
+}
+
 }  // namespace
 }  // namespace atl::store

@@ -46,13 +46,18 @@ Result<uint32_t> schema_version(Database& database) {
   return static_cast<uint32_t>(version);
 }
 
-Result<void> migrate(Database& database, std::span<const Sql> migrations) {
+Result<void> check_migratable(Database& database, std::span<const Sql> migrations) {
   ATOLL_TRY(uint32_t version, schema_version(database));
-  if (version > migrations.size())
-    return Error(Code::kUnsupported,
-                 "database " + database.path() + ": schema version " + std::to_string(version) +
-                     " is newer than this program knows (" + std::to_string(migrations.size()) +
-                     "); run the newer version, or restore the backup made before it");
+  if (version <= migrations.size()) return {};
+  return Error(Code::kUnsupported,
+               "database " + database.path() + ": schema version " + std::to_string(version) +
+                   " is newer than this program knows (" + std::to_string(migrations.size()) +
+                   "); run the newer version, or restore the backup made before it");
+}
+
+Result<void> migrate(Database& database, std::span<const Sql> migrations) {
+  ATOLL_TRY_VOID(check_migratable(database, migrations));
+  ATOLL_TRY(uint32_t version, schema_version(database));
   for (; version < migrations.size(); ++version) {
     auto applied = apply(database, migrations[version], version + 1);
     if (!applied)

@@ -14,6 +14,9 @@ namespace atl::store {
 // Brings the database to the last version. Refuses a newer one, and a file that holds other tables.
 Result<void> migrate(Database& database, std::span<const Sql> migrations);
 
+// Refuses what migrate() would, and changes nothing.
+Result<void> check_migratable(Database& database, std::span<const Sql> migrations);
+
 // 0: empty.
 Result<uint32_t> schema_version(Database& database);
 

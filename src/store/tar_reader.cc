@@ -87,8 +87,9 @@ struct TarReader::Source {
 
 void TarReader::Free::operator()(archive* reader) const { archive_read_free(reader); }
 
-TarReader::TarReader(std::unique_ptr<Source> source, std::unique_ptr<archive, Free> reader)
-    : source_(std::move(source)), reader_(std::move(reader)) {}
+TarReader::TarReader(std::unique_ptr<Source> source, std::unique_ptr<archive, Free> reader,
+                     TarOrigin origin)
+    : source_(std::move(source)), reader_(std::move(reader)), origin_(origin) {}
 
 TarReader::TarReader(TarReader&&) noexcept = default;
 TarReader& TarReader::operator=(TarReader&&) noexcept = default;
@@ -99,7 +100,7 @@ Error TarReader::failure() const {
   return invalid("the archive cannot be read: " + std::string(text ? text : "no reason given"));
 }
 
-Result<TarReader> TarReader::open(int fd) {
+Result<TarReader> TarReader::open(int fd, TarOrigin origin) {
   struct stat facts;
   if (fstat(fd, &facts) != 0) return Error::system("stat an archive");
   auto source = std::make_unique<Source>();
@@ -113,7 +114,7 @@ Result<TarReader> TarReader::open(int fd) {
                    archive_read_support_format_tar(reader.get()) == ARCHIVE_OK;
   if (!supported) return Error(Code::kUnsupported, "libarchive has no gzip, zstd or tar built in");
   Source* borrowed = source.get();
-  TarReader made(std::move(source), std::move(reader));
+  TarReader made(std::move(source), std::move(reader), origin);
   Utf8Locale locale;
   if (archive_read_open(made.reader_.get(), borrowed, nullptr, Source::read, nullptr) != ARCHIVE_OK)
     return made.failure();
@@ -128,7 +129,9 @@ Result<std::optional<TarEntry>> TarReader::next() {
   if (result == ARCHIVE_EOF) return std::optional<TarEntry>();
   // A warning is a name or field that was changed or left out.
   if (result != ARCHIVE_OK) return failure();
-  if (++entries_ > kMaxTarEntries) return too_large("the archive has more than 200000 entries");
+  bool is_bounded = origin_ == TarOrigin::kStranger;
+  if (++entries_ > kMaxTarEntries && is_bounded)
+    return too_large("the archive has more than 200000 entries");
   TarEntry entry;
   const char* path = archive_entry_pathname(found);
   if (path == nullptr) return invalid("an entry has no name");
@@ -145,7 +148,7 @@ Result<std::optional<TarEntry>> TarReader::next() {
   int64_t size = archive_entry_size(found);
   if (size < 0) return invalid("an entry has a negative size");
   entry.size = static_cast<uint64_t>(size);
-  if (entry.size > kMaxTarBytes) return too_large("an entry claims more than 64 GiB");
+  if (entry.size > kMaxTarBytes && is_bounded) return too_large("an entry claims more than 64 GiB");
   entry_bytes_left_ = entry.size;
   return std::optional(std::move(entry));
 }
@@ -160,6 +163,7 @@ Result<size_t> TarReader::read(std::span<char> into) {
   auto taken = static_cast<size_t>(count);
   entry_bytes_left_ -= taken;
   unpacked_bytes_ += taken;
+  if (origin_ == TarOrigin::kSealed) return taken;
   uint64_t most_unpacked = std::max(kTarRatioFloor, source_->packed_bytes * kMaxTarRatio);
   if (unpacked_bytes_ > std::min(most_unpacked, kMaxTarBytes))
     return too_large("the archive unpacks to more than 64 GiB or 1000 times its size");

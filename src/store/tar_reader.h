@@ -22,10 +22,13 @@ inline constexpr uint64_t kMaxTarBytes = 64ull << 30;    // unpacked
 inline constexpr uint64_t kMaxTarRatio = 1000;           // unpacked to packed
 inline constexpr uint64_t kTarRatioFloor = 64ull << 20;  // which any archive may unpack to
 
+// kSealed: the caller has checked its seal, so size and number of what is in it are not bounded.
+enum class TarOrigin : unsigned char { kStranger, kSealed };
+
 class TarReader {
  public:
   // Reads `fd` from its beginning; it stays the caller's and must outlive the reader.
-  static Result<TarReader> open(int fd);
+  static Result<TarReader> open(int fd, TarOrigin origin = TarOrigin::kStranger);
   TarReader(TarReader&&) noexcept;
   TarReader& operator=(TarReader&&) noexcept;
   ~TarReader();
@@ -41,11 +44,13 @@ class TarReader {
   struct Free {
     void operator()(archive* reader) const;
   };
-  TarReader(std::unique_ptr<Source> source, std::unique_ptr<archive, Free> reader);
+  TarReader(std::unique_ptr<Source> source, std::unique_ptr<archive, Free> reader,
+            TarOrigin origin);
   Error failure() const;
 
   std::unique_ptr<Source> source_;  // what the callbacks of the reader use; must outlive it
   std::unique_ptr<archive, Free> reader_;
+  TarOrigin origin_;
   size_t entries_ = 0;
   uint64_t unpacked_bytes_ = 0;
   uint64_t entry_bytes_left_ = 0;

@@ -106,6 +106,10 @@ bool is_network_rule(std::string_view text) {
 
 bool is_glob(std::string_view text) { return text.size() <= 4096 && text.starts_with('/'); }
 
+bool is_inner_glob(std::string_view text) {
+  return is_glob(text) && (std::string(text) + "/").find("/../") == std::string::npos;
+}
+
 bool is_command(std::string_view text) { return !text.empty() && text.size() <= kMaxCommandBytes; }
 
 void check_all(TomlSection& section, std::string_view key, const std::vector<std::string>& values,
@@ -186,6 +190,8 @@ void read_image(TomlSection& image, TemplateManifest& manifest) {
     manifest.image = RootfsTarSource{value};
   }
   for (TomlSection& package : image.sections("npm")) read_npm(package, manifest.npm);
+  image.texts("remove", manifest.remove);
+  check_all(image, "remove", manifest.remove, is_inner_glob);
   if (image.text("files", manifest.files) && !is_folder_name(manifest.files))
     image.refuse("files", "is not a folder beside the manifest");
   image.texts("setup", manifest.setup);

@@ -72,10 +72,11 @@ struct TemplateManifest {
   std::string description;
   std::vector<std::string> aliases;  // other names of it
   ImageSource image;
-  std::vector<NpmPackage> npm;     // beside the source's own packages
-  std::string files;               // a folder beneath the template's, copied over the image
-  std::vector<std::string> setup;  // commands, run once with the build network
-  std::vector<LanguageRun> runs;   // one for each language; the first is the usual one
+  std::vector<NpmPackage> npm;      // beside the source's own packages
+  std::vector<std::string> remove;  // globs of what the image does without, absolute
+  std::string files;                // a folder beneath the template's, copied over the image
+  std::vector<std::string> setup;   // commands, run once with the build network
+  std::vector<LanguageRun> runs;    // one for each language; the first is the usual one
   std::optional<ContextRuntime> context;
   TemplateDefaults defaults;
   std::vector<std::string> network_allow;    // empty: deny everything

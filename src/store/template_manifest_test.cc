@@ -176,6 +176,10 @@ TEST(TemplateManifest, NpmPackagesAndFilesArePinnedAndPlain) {
   EXPECT_NE(error_with("npm = [\"a\"]\n").find("every entry must be a table"), std::string::npos);
   EXPECT_NE(error_with("npm = [{ name = \"a\", version = \"1.2.3\" }]\n").find("integrity"),
             std::string::npos);
+  for (std::string_view path : {"", "usr", "../x", "/..", "/usr/../../x"})
+    EXPECT_NE(error_with("remove = [\"" + std::string(path) + "\"]\n"), "accepted") << path;
+  EXPECT_EQ(parse_or_die(std::string(kMinimal) + "remove = [\"/usr/include/*\"]\n").remove,
+            std::vector<std::string>{"/usr/include/*"});
   for (std::string_view files : {"", "..", "../x", "/etc", "a/b", "-a"})
     EXPECT_NE(error_with("files = \"" + std::string(files) + "\"\n"), "accepted") << files;
 }

@@ -91,7 +91,7 @@ void limits(const Host& host, const Request& request, Reply& reply) {
 Reply make_reply(const Request& request, Status status) {
   Reply reply = {};
   reply.magic = kMagic;
-  reply.version = kVersion;
+  reply.version = spoken_version();
   reply.operation = request.operation;
   reply.request_id = request.request_id;
   reply.status = status;

@@ -152,7 +152,7 @@ Result<void> Launch::make_listener() {
 
 Result<Fd> Launch::make_birth_record() const {
   agent::BirthRecord birth = {};
-  birth.version = agent::kProtocolVersion;
+  birth.version = agent::kBirthVersion;
   birth.has_spawner = spawner() == Spawner::kNeeded;
   birth.has_probe = 1;
   birth.on_oom = static_cast<agent::OnOom>(request_.on_oom);

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <string_view>
+
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "warden/layer_pool.h"
@@ -35,6 +37,8 @@ Result<void> run(const warden::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--version")
+    return puts("atoll-warden " ATOLL_VERSION) < 0 ? 1 : 0;
   umask(0022);
   signal(SIGPIPE, SIG_IGN);  // standard error may be a pipe whose reader has died
   configure_log("atoll-warden", LogLevel::kInfo);

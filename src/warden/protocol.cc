@@ -83,12 +83,23 @@ std::string_view refusal_name(Refusal refusal) {
   return index <= kLastRefusal ? kNames[index] : "unknown";
 }
 
+Result<void> check_version(std::span<const unsigned char> message) {
+  uint32_t magic = 0;
+  uint16_t version = 0;
+  if (message.size() < sizeof magic + sizeof version) return invalid("message is too short");
+  std::memcpy(&magic, message.data(), sizeof magic);
+  std::memcpy(&version, message.data() + sizeof magic, sizeof version);
+  if (magic != kMagic) return invalid("message has the wrong magic");
+  if (version == spoken_version()) return {};
+  return Error(Code::kUnsupported, "the other side speaks version " + std::to_string(version) +
+                                       ", this one " + std::to_string(spoken_version()));
+}
+
 Result<Request> parse_request(std::span<const unsigned char> message) {
+  ATOLL_TRY_VOID(check_version(message));
   Request request;
   if (message.size() != sizeof request) return invalid("request has the wrong size");
   std::memcpy(&request, message.data(), sizeof request);
-  if (request.magic != kMagic) return invalid("request has the wrong magic");
-  if (request.version != kVersion) return invalid("request has another version");
   if (!is_zero(request.reserved)) return invalid("a reserved field is set");
   switch (request.operation) {
     case Operation::kLaunch:
@@ -122,12 +133,11 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
 }
 
 Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
+  ATOLL_TRY_VOID(check_version(message));
   ParsedReply parsed;
   Reply& reply = parsed.reply;
   if (message.size() < sizeof reply) return invalid("reply is too short");
   std::memcpy(&reply, message.data(), sizeof reply);
-  if (reply.magic != kMagic) return invalid("reply has the wrong magic");
-  if (reply.version != kVersion) return invalid("reply has another version");
   if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 7))
     return invalid("unknown operation");
   if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kInUse))

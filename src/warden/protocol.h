@@ -3,8 +3,9 @@
 // configuration text: only ids, digests, numbers and enums, so there is nothing to parse, only
 // fields to check.
 //
-// The same structs are read by both sides, which are built together and live on one host; the
-// version guards against an old process that is still running during an upgrade.
+// The same structs are read by both sides, which are built together and live on one host. While one
+// of them has been replaced and the other has not, each refuses the other's messages and says which
+// versions do not match: a message of any version begins with magic and version.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@
 namespace atl::warden {
 
 inline constexpr uint32_t kMagic = 0x4c4c5441;  // "ATLL"
-inline constexpr uint16_t kVersion = 1;
+// In a file of its own, so that tests can link a warden of another version.
+uint16_t spoken_version();
 
 inline constexpr size_t kNonceBytes = 16;
 inline constexpr size_t kMaxListedIds = 512;
@@ -161,6 +163,10 @@ using IdText = std::array<char, SandboxId::kLength>;
 inline constexpr size_t kMaxReceiptBytes = 48 * 1024;
 inline constexpr size_t kMaxReplyBytes = sizeof(Reply) + kMaxReceiptBytes;
 static_assert(kMaxListedIds * sizeof(IdText) <= kMaxReceiptBytes);
+
+// kUnsupported with both versions if the message is of another one; a message that has none is
+// none.
+Result<void> check_version(std::span<const unsigned char> message);
 
 // Copies the message once, then checks every field, also that unused ones are zero.
 Result<Request> parse_request(std::span<const unsigned char> message);

@@ -134,6 +134,9 @@ void Service::receive(uint64_t number) {
   auto request = parse_request({message, static_cast<size_t>(count)});
   if (!request) {
     log_warning("closed a connection", {request.error()});
+    // All that the other side can read of it is the version.
+    if (request.error().code() == Code::kUnsupported)
+      send_message(connection->socket.get(), encode_reply(make_reply({}, Status::kFailed)));
     return close_connection(number);
   }
   crash_point("request.received");

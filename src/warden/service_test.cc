@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -38,6 +39,29 @@ class WardenService : public ::testing::Test {
 TEST_F(WardenService, ProbesUsable) {
   RunningWarden warden(directories_, 0);
   EXPECT_EQ(client().ask(simple_request(Operation::kProbe)).status, Status::kOk);
+}
+
+TEST_F(WardenService, AMessageOfAnotherVersionIsAnsweredByOurVersionAndNothingIsDone) {
+  auto image = directories_.make_image(kPlainImage);
+  RunningWarden warden(directories_, 0);
+  for (size_t length : {sizeof(Request) - 40, sizeof(Request), sizeof(Request) + 40}) {
+    Request request = launch_request(SandboxId::draw(), image);
+    request.version = 9;
+    std::string bytes(sizeof request + 40, 'x');
+    std::memcpy(bytes.data(), &request, sizeof request);
+    Client one = client();
+    ASSERT_TRUE(one.send_bytes(bytes.substr(0, length)));
+    auto answer = one.receive();
+    ASSERT_TRUE(answer.has_value());
+    ASSERT_GE(answer->size(), 6u);
+    uint16_t version = 0;
+    std::memcpy(&version, answer->data() + 4, sizeof version);
+    EXPECT_EQ(version, spoken_version());
+    EXPECT_FALSE(one.receive().has_value()) << "the connection is closed";
+  }
+  std::vector<std::string> ids;
+  EXPECT_EQ(client().ask(simple_request(Operation::kList), &ids).status, Status::kOk);
+  EXPECT_TRUE(ids.empty());
 }
 
 TEST_F(WardenService, ATakenIdIsRefusedAndTheIsolateGoesOn) {

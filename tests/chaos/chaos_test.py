@@ -104,7 +104,7 @@ class Witness:
 class Chaos(atoll.SystemTest):
     @classmethod
     def setUpClass(cls):
-        cls.before = atoll.inventory()
+        cls.before = atoll.settled_inventory()
         cls.atoll = atoll.Atoll()
         cls.crash = os.path.join(cls.atoll.run_directory, "crash")
         os.makedirs(cls.crash)

@@ -41,9 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check_request({data, size});
   check_reply({data, size});
   std::vector<unsigned char> stamped(data, data + size);
-  if (size < sizeof kMagic + sizeof kVersion) return 0;
+  const uint16_t version = spoken_version();
+  if (size < sizeof kMagic + sizeof version) return 0;
   std::memcpy(stamped.data(), &kMagic, sizeof kMagic);
-  std::memcpy(stamped.data() + sizeof kMagic, &kVersion, sizeof kVersion);
+  std::memcpy(stamped.data() + sizeof kMagic, &version, sizeof version);
   check_request(stamped);
   check_reply(stamped);
   return 0;

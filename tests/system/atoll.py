@@ -84,6 +84,19 @@ def inventory():
     }
 
 
+def settled_inventory():
+    """Two equal ones in a row: what others are about to take away must not count as ours."""
+    last = inventory()
+
+    def settled():
+        nonlocal last
+        time.sleep(0.3)
+        before, last = last, inventory()
+        return before == last
+    wait_for("the host to be still", settled, 30)
+    return last
+
+
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body
@@ -101,13 +114,19 @@ class Atoll:
         self.connection = None
 
     def cli(self, *arguments, check=True, **options):
-        command = [os.path.join(BIN, "atoll"), "--state-dir", self.directory, *arguments]
+        return self.run_cli(os.path.join(BIN, "atoll"), arguments, check, options)
+
+    def run_cli(self, program, arguments, check, options):
+        command = [program, "--state-dir", self.directory, *arguments]
         done = subprocess.run(command, capture_output=True, timeout=120, **options)
         if check and done.returncode != 0:
             raise AssertionError(f"{command} ended with {done.returncode}: {done.stderr.decode()}")
         return done
 
-    def up(self, *arguments):
+    def up(self, *arguments, pool=False):
+        """Without a warm pool, whose isolates come and go by themselves, unless it is wanted."""
+        if not pool:
+            arguments = ("--no-warm-pool", *arguments)
         if not os.path.isdir(os.path.join(self.directory, "templates", "python")):
             self.cli("template", "add", IMAGE)
         self.cli("up", "--detach", "--listen", "127.0.0.1:0", *arguments)
@@ -241,11 +260,12 @@ class Atoll:
 class SystemTest(unittest.TestCase):
     """One Atoll for the tests of a class; after it the host must be as it was before."""
     atoll: Atoll
+    pool = False
 
     @classmethod
     def setUpClass(cls):
-        cls.before = inventory()
-        cls.atoll = Atoll().up()
+        cls.before = settled_inventory()
+        cls.atoll = Atoll().up(pool=cls.pool)
 
     @classmethod
     def tearDownClass(cls):
@@ -254,10 +274,7 @@ class SystemTest(unittest.TestCase):
         assert not os.path.exists(directory)
 
         def restored():
-            now = inventory()
-            # What somebody else had not yet waited for may have gone meanwhile.
-            now["zombies"] = max(now["zombies"], cls.before["zombies"])
-            return now == cls.before
+            return inventory() == cls.before
         try:
             wait_for("the host to be as before", restored, 5)
         except AssertionError:

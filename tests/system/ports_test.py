@@ -48,6 +48,14 @@ while True:
     peer.close()
 '''
 
+# Takes connections and says nothing; what it was sent stays unread.
+SILENT = r'''
+import socket, time
+server = socket.create_server(("127.0.0.1", 8003), backlog=500)
+held = []
+while True: held.append(server.accept())
+'''
+
 
 class Ports(atoll.SystemTest):
     def setUp(self):
@@ -126,6 +134,38 @@ class Ports(atoll.SystemTest):
                 while len(received) < start + 50_000:
                     received += peer.recv(100_000)
             self.assertEqual(received, data.upper())
+
+    def open_connections(self):
+        """To the silent server, as the kernel inside counts them."""
+        code = ("print(sum(f[1].endswith(':1F43') and f[3] == '01' "
+                "for f in map(str.split, open('/proc/net/tcp'))))")
+        return int(self.atoll.python(self.sandbox, code)["stdout"])
+
+    def test_vanished_clients_leave_no_connection(self):
+        self.atoll.start(self.sandbox, ["python3", "-c", SILENT], timeout_ms=600_000)
+
+        def listening():
+            found = self.atoll.request("GET", self.base).json["ports"]
+            return 8003 in {each["port"] for each in found}
+        atoll.wait_for("the silent server to listen", listening)
+        host, port = self.atoll.address.rsplit(":", 1)
+        forms = (("GET", "", ""), ("PUT", "Content-Length: 3\r\n", "abc"),
+                 ("PUT", "Content-Length: 3\r\n", "a"),
+                 ("GET", "Connection: upgrade\r\nUpgrade: x\r\n", ""))
+        # More in all than a sandbox may have at a time (128).
+        for _ in range(2):
+            peers = []
+            for number in range(100):
+                method, fields, body = forms[number % len(forms)]
+                peer = socket.create_connection((host, int(port)), timeout=30)
+                peer.sendall((f"{method} {self.base}/8003/ HTTP/1.1\r\nHost: localhost\r\n"
+                              f"Authorization: Bearer {self.atoll.key}\r\n{fields}\r\n{body}"
+                              ).encode())
+                peers.append(peer)
+            atoll.wait_for("all to be connected", lambda: self.open_connections() == 100)
+            for peer in peers:
+                peer.close()
+            atoll.wait_for("none to be left", lambda: self.open_connections() == 0)
 
     def test_what_cannot_be(self):
         answer = self.atoll.request("GET", self.base + "/9999/")

@@ -90,7 +90,7 @@ class Processes(atoll.SystemTest):
 
 class Supervisor(unittest.TestCase):
     def setUp(self):
-        self.before = atoll.inventory()
+        self.before = atoll.settled_inventory()
         self.atoll = atoll.Atoll().up()
 
     def tearDown(self):

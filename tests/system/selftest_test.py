@@ -76,7 +76,7 @@ class WeakJail:
 
 class Mutations(unittest.TestCase):
     def setUp(self):
-        self.before = atoll.inventory()
+        self.before = atoll.settled_inventory()
 
     def tearDown(self):
         atoll.wait_for("the host to be as before", lambda: atoll.inventory() == self.before, 5)

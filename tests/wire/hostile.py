@@ -14,6 +14,9 @@ from odd_json import MALFORMED, OPEN, WELL_FORMED
 
 UNKNOWN = "no_such_field"
 REFUSED = frozenset(range(400, 500))
+# Of requests that reach a port inside, on which nothing listens.
+SILENT_PORT = REFUSED | {502}
+PORT_TARGET = re.compile(r"/v1/sandboxes/[^/]+/ports/[^/]+/")
 ODD_VALUES = (
     0, -1, 1, 1.5, -0.0, 1e308, 2 ** 31, 2 ** 32, 2 ** 53 + 1, 2 ** 63, 2 ** 64, 2 ** 64 + 1,
     -2 ** 63, 10 ** 40, True, False,
@@ -320,8 +323,10 @@ class Hostile:
                     yield Attack("method", self.head(method, path), REFUSED)
             for twist in twists:
                 target = twist.format(path)
+                reaches_port = PORT_TARGET.match(target)
+                yield Attack("path", self.head("GET", target),
+                             SILENT_PORT if reaches_port else REFUSED)
                 # Whether there is such a route or not: without a key nobody learns it.
-                yield Attack("path", self.head("GET", target), REFUSED)
                 yield Attack("path without key", self.head("DELETE", target, key=""), {400, 401})
             if path not in ("/healthz", "/readyz", "/openapi.json"):
                 for target in (path, path + "?key=" + self.place["key"],

@@ -274,6 +274,9 @@ class OpenApiTest(atoll.SystemTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        # Of a language that is compiled; `make test` has built it.
+        cls.atoll.cli("template", "add",
+                      os.path.join(os.path.dirname(atoll.IMAGE), "cpp-algorithm"))
         cls.contract = Contract(cls.atoll.request("GET", "/openapi.json").json)
         cls.keys = {"operator": cls.atoll.key}
         for tenant in ("tenant", "stranger"):

@@ -32,6 +32,14 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
+// A side of a branch that leads to a return.
+struct Return {
+  size_t branch = 0;
+  uint8_t sock_filter::*side = nullptr;
+  uint32_t action = 0;
+  bool done = false;
+};
+
 struct Program {
   std::array<sock_filter, kMaxInstructions> instructions = {};
   size_t size = 0;
@@ -45,6 +53,7 @@ class Compiler {
     find_runs();
     add_prelude();
     add_tree(0, run_count_);
+    add_returns();
     for (size_t check = 0; check < std::size(kChecked); ++check) add_check(check);
     return program_;
   }
@@ -91,19 +100,42 @@ class Compiler {
   }
 
   constexpr void add_tree(size_t first, size_t end) {
-    if (end - first == 1) return add_leaf(answers_[run_starts_[first]]);
     size_t middle = first + (end - first) / 2;
     size_t branch = add(BPF_JMP | BPF_JGE | BPF_K, run_starts_[middle]);
-    add_tree(first, middle);
-    size_t distance = program_.size - branch - 1;
-    if (distance > UINT8_MAX) program_.fits = false;
-    program_.instructions[branch].jt = static_cast<uint8_t>(distance);
-    add_tree(middle, end);
+    add_side(branch, first, middle, &sock_filter::jf);
+    add_side(branch, middle, end, &sock_filter::jt);
   }
 
-  constexpr void add_leaf(Answer answer) {
-    if (answer.check < 0) return add_return(answer.action);
+  constexpr void add_side(size_t branch, size_t first, size_t end, uint8_t sock_filter::*side) {
+    Answer answer = answers_[run_starts_[first]];
+    bool is_leaf = end - first == 1;
+    if (is_leaf && answer.check < 0) {
+      returns_[return_count_++] = {branch, side, answer.action};
+      return;
+    }
+    aim(branch, side);
+    if (!is_leaf) return add_tree(first, end);
     check_jumps_[static_cast<size_t>(answer.check)] = add(BPF_JMP | BPF_JA, 0);
+  }
+
+  // One of each: the kernel compiles the program for every exec, by its length.
+  constexpr void add_returns() {
+    for (size_t i = 0; i < return_count_; ++i) {
+      if (returns_[i].done) continue;
+      for (size_t other = i; other < return_count_; ++other) {
+        if (returns_[other].action != returns_[i].action) continue;
+        aim(returns_[other].branch, returns_[other].side);
+        returns_[other].done = true;
+      }
+      add_return(returns_[i].action);
+    }
+  }
+
+  // Lets a branch jump to the instruction that is added next.
+  constexpr void aim(size_t branch, uint8_t sock_filter::*side) {
+    size_t distance = program_.size - branch - 1;
+    if (distance > UINT8_MAX) program_.fits = false;
+    program_.instructions[branch].*side = static_cast<uint8_t>(distance);
   }
 
   constexpr void add_check(size_t check) {
@@ -133,6 +165,8 @@ class Compiler {
   std::array<Answer, kNewestCall + 1> answers_ = {};
   std::array<uint32_t, kNewestCall + 1> run_starts_ = {};
   size_t run_count_ = 0;
+  std::array<Return, kNewestCall + 1> returns_ = {};
+  size_t return_count_ = 0;
   std::array<size_t, std::size(kChecked)> check_jumps_ = {};
 };
 

@@ -80,7 +80,7 @@ http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
   auto live = named_sandbox(call, sandboxes);
   if (!live) co_return co_await show_kept(call, sandboxes, *name, std::move(live).error());
   FileTarget target{sandbox::Files(*live, "root"),
-                    std::string(sandbox::kOutputsDirectory) + "/" + *name};
+                    std::string(agent::kOutputsDirectory) + "/" + *name};
   auto answer = co_await download_file(call, std::move(target));
   if (!answer && answer.error().reason() == "file_not_found") co_return no_such_artifact();
   co_return answer;

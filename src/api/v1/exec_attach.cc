@@ -208,7 +208,10 @@ http::Task<Reply> attach(Call& call, Sandboxes& sandboxes) {
 
 void add_exec_attach_route(Router& router, Sandboxes& sandboxes) {
   auto action = [&sandboxes](Call& call) { return attach(call, sandboxes); };
-  router.add({http::Method::kGet, "/v1/sandboxes/{id}/execs/{exec}/attach", action});
+  router.add({.method = http::Method::kGet,
+              .pattern = "/v1/sandboxes/{id}/execs/{exec}/attach",
+              .action = action,
+              .time = Route::Time::kLong});
 }
 
 }  // namespace atl::api::v1

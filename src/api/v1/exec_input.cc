@@ -36,6 +36,8 @@ Error not_running() {
   return Error(Code::kConflict, "the exec is not running").with_reason("exec_not_running");
 }
 
+Error client_has_gone() { return Error(Code::kCancelled, "the client has gone"); }
+
 struct InputCall {
   std::optional<uint64_t> offset;
   bool ends = false;
@@ -73,6 +75,7 @@ http::Task<Result<void>> pump(Call& call, ExecControl& control, const ExecContro
     if (bytes.empty()) continue;
     // Only here, not while the body is read: the watch reads ahead.
     auto watch = call.exchange.watch_peer();
+    if (watch.gone()) co_return client_has_gone();
     ATOLL_CO_TRY_VOID(co_await control.write(turn, bytes));
   }
 }
@@ -80,12 +83,14 @@ http::Task<Result<void>> pump(Call& call, ExecControl& control, const ExecContro
 http::Task<Result<std::unique_ptr<ExecControl::Turn>>> take_turn(Call& call, ExecControl& control,
                                                                  std::shared_ptr<Exec> exec) {
   auto watch = call.exchange.watch_peer();
+  if (watch.gone()) co_return client_has_gone();
   co_return co_await control.take_turn(exec);
 }
 
 http::Task<Result<void>> end_input(Call& call, ExecControl& control,
                                    const ExecControl::Turn& turn) {
   auto watch = call.exchange.watch_peer();
+  if (watch.gone()) co_return client_has_gone();
   co_return co_await control.end_input(turn);
 }
 
@@ -180,7 +185,8 @@ void add_exec_input_routes(Router& router, Sandboxes& sandboxes) {
   router.add({.method = http::Method::kPost,
               .pattern = base + "/stdin",
               .action = bind(write_stdin),
-              .body = Route::Body::kStream});
+              .body = Route::Body::kStream,
+              .time = Route::Time::kLong});
   router.add({http::Method::kPost, base + "/resize", bind(resize)});
   router.add({http::Method::kPost, base + "/signal", bind(signal)});
 }

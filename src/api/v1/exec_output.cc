@@ -34,7 +34,8 @@ Error beyond_end(std::string_view field, uint64_t end) {
 
 Result<RawRange> parse_range(const http::Request& request, const Exec& exec) {
   RawRange range;
-  auto name = http::query_parameter(request.query, "stream").value_or("stdout");
+  ATOLL_TRY(auto given, text_parameter("stream", request));
+  std::string name = given.value_or("stdout");
   if (name != "stdout" && name != "stderr")
     return invalid_parameter("stream", "must be stdout or stderr");
   range.stream = name == "stdout" ? Stream::kStdout : Stream::kStderr;
@@ -49,7 +50,8 @@ Result<RawRange> parse_range(const http::Request& request, const Exec& exec) {
 }
 
 Result<OutputPosition> parse_start(const http::Request& request, const Exec& exec) {
-  std::string text = http::query_parameter(request.query, "from").value_or("0-0");
+  ATOLL_TRY(auto given, text_parameter("from", request));
+  std::string text = given.value_or("0-0");
   // A browser that connects again sends the same URL with this header.
   if (auto last = request.headers.find("Last-Event-ID")) text = *last;
   auto position = parse_position(text);
@@ -185,7 +187,10 @@ http::Task<Reply> follow_exec(Call& call, std::shared_ptr<Exec> exec, OutputPosi
 
 void add_exec_output_route(Router& router, Sandboxes& sandboxes) {
   auto action = [&sandboxes](Call& call) { return output(call, sandboxes); };
-  router.add({http::Method::kGet, "/v1/sandboxes/{id}/execs/{exec}/output", action});
+  router.add({.method = http::Method::kGet,
+              .pattern = "/v1/sandboxes/{id}/execs/{exec}/output",
+              .action = action,
+              .time = Route::Time::kLong});
 }
 
 }  // namespace atl::api::v1

@@ -87,10 +87,10 @@ void parse_limits(ObjectReader& outer, const sandbox::Limits& limits, ExecReques
   if (!finished) outer.adopt(std::move(finished).error());
 }
 
-sandbox::Variables sandbox_variables(const Sandbox& sandbox) {
+sandbox::Variables sandbox_variables(const std::string& environment) {
   sandbox::Variables variables;
   json::error_code error;
-  json::value value = json::parse(sandbox.row().environment, error);
+  json::value value = json::parse(environment, error);
   if (error || !value.is_object()) return variables;
   for (const auto& entry : value.get_object())
     variables.emplace_back(entry.key(), entry.value().as_string());
@@ -104,16 +104,16 @@ Error no_such_exec() {
 // Waits until it has started or ended; false when the client has gone.
 http::Task<bool> wait_started(Call& call, Exec& exec) {
   auto watch = call.exchange.watch_peer();
-  while (!exec.started() && !exec.ended()) {
+  while (!exec.started() && !exec.ended() && !watch.gone()) {
     bool changed = co_await exec.wait_changed();
     if (!changed) co_return false;
   }
-  co_return true;
+  co_return !watch.gone();
 }
 
 http::Task<void> wait_ended(Call& call, Exec& exec, SteadyTime deadline) {
   auto watch = call.exchange.watch_peer();
-  static_cast<void>(co_await exec.wait_ended(deadline));
+  if (!watch.gone()) static_cast<void>(co_await exec.wait_ended(deadline));
 }
 
 // The exec that an earlier life of atolld started for this call and did not answer with, or a new
@@ -163,14 +163,12 @@ http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
 
 http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  const std::string& query = call.exchange.request().query;
-  auto limit = page_limit(query);
-  auto cursor = http::query_parameter(query, "cursor");
+  const http::Request& request = call.exchange.request();
+  auto limit = page_limit(request.query);
+  if (!limit) co_return invalid_parameter("limit", "must be a whole number from 1 to 1000");
+  ATOLL_CO_TRY(auto cursor, text_parameter("cursor", request));
   std::optional<ExecId> after = cursor ? ExecId::parse(*cursor) : std::nullopt;
-  if (!limit || (cursor && !after))
-    co_return Error(Code::kInvalid, "limit or cursor is not valid")
-        .with_reason("invalid_field")
-        .with_field(limit ? "cursor" : "limit");
+  if (cursor && !after) co_return invalid_parameter("cursor", "is not one that this API gave out");
   ATOLL_CO_TRY(auto rows, co_await sandbox->execs().list(after, *limit));
   json::array items;
   for (const store::ExecRow& row : rows) items.push_back(exec_summary_json(row));
@@ -184,6 +182,11 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
 }  // namespace
 
 Result<ExecCall> parse_exec(std::string_view body, const Sandbox& sandbox) {
+  return parse_exec(body, sandbox.limits(), sandbox.row().environment);
+}
+
+Result<ExecCall> parse_exec(std::string_view body, const sandbox::Limits& limits,
+                            const std::string& environment) {
   ATOLL_TRY(json::object object, parse_object(body));
   ObjectReader reader(object);
   ExecCall exec;
@@ -193,14 +196,14 @@ Result<ExecCall> parse_exec(std::string_view body, const Sandbox& sandbox) {
   for (const auto& [name, value] : variables)
     if (!sandbox::is_variable_name(name))
       reader.refuse("env", "has a name that no variable can have");
-  exec.request.environment = sandbox::compose_environment(sandbox.limits().wall.cpu_millis,
-                                                          {sandbox_variables(sandbox), variables});
+  exec.request.environment = sandbox::compose_environment(
+      limits.wall.cpu_millis, {sandbox_variables(environment), variables});
   auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
   if (directory && !directory->starts_with('/')) reader.refuse("cwd", "must be an absolute path");
   exec.request.directory = directory.value_or("");
   exec.request.timeout_ms = reader.optional_small("timeout_ms", 1, sandbox::kMaxTimeoutMs)
                                 .value_or(sandbox::kDefaultTimeoutMs);
-  parse_limits(reader, sandbox.limits(), exec.request);
+  parse_limits(reader, limits, exec.request);
   exec.request.on_output_limit = parse_on_output_limit(reader);
   parse_input(reader, exec.request);
   exec.wait = reader.optional_boolean("wait").value_or(false);
@@ -227,9 +230,13 @@ void add_exec_routes(Router& router, Sandboxes& sandboxes) {
   router.add({.method = Method::kPost,
               .pattern = base,
               .action = bind(start),
-              .effect = Route::Effect::kCreates});
+              .effect = Route::Effect::kCreates,
+              .time = Route::Time::kLong});
   router.add({Method::kGet, base, bind(list)});
-  router.add({Method::kGet, base + "/{exec}", bind(show)});
+  router.add({.method = Method::kGet,
+              .pattern = base + "/{exec}",
+              .action = bind(show),
+              .time = Route::Time::kLong});
   add_exec_output_route(router, sandboxes);
   add_exec_input_routes(router, sandboxes);
   add_exec_attach_route(router, sandboxes);

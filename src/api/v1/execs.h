@@ -18,8 +18,10 @@ struct ExecCall {
   bool wait = false;
 };
 
-// The body of a POST, for that sandbox.
+// The body of a POST, for that sandbox or for one with these limits and variables (JSON).
 Result<ExecCall> parse_exec(std::string_view body, const sandbox::Sandbox& sandbox);
+Result<ExecCall> parse_exec(std::string_view body, const sandbox::Limits& limits,
+                            const std::string& environment);
 
 // The exec that the second parameter of the call names, in the sandbox of the first.
 http::Task<Result<std::shared_ptr<sandbox::Exec>>> named_exec(Call& call,

@@ -46,8 +46,8 @@ Result<uint32_t> limit_parameter(const http::Request& request) {
   return static_cast<uint32_t>(*limit);
 }
 
-Result<std::string> text_parameter(const http::Request& request, std::string_view name,
-                                   size_t most_bytes) {
+Result<std::string> short_parameter(const http::Request& request, std::string_view name,
+                                    size_t most_bytes) {
   if (!has_word(request.query, name)) return std::string();
   auto text = http::query_parameter(request.query, name);
   if (!text || text->empty() || text->size() > most_bytes)
@@ -88,8 +88,8 @@ http::Task<Reply> find(Call& call, FileTarget target) {
   asked.path = target.path;
   ATOLL_CO_TRY(asked.limit, limit_parameter(request));
   ATOLL_CO_TRY(asked.depth, depth_parameter(request, sandbox::kMaxDepth));
-  ATOLL_CO_TRY(asked.name, text_parameter(request, "name", agent::kMaxPathBytes));
-  ATOLL_CO_TRY(asked.text, text_parameter(request, "content", agent::kMaxFindTextBytes));
+  ATOLL_CO_TRY(asked.name, short_parameter(request, "name", agent::kMaxPathBytes));
+  ATOLL_CO_TRY(asked.text, short_parameter(request, "content", agent::kMaxFindTextBytes));
   ATOLL_CO_TRY(sandbox::FoundFiles found, co_await target.files.find(asked));
   json::array items;
   for (const agent::FileMatch& match : found.matches) {
@@ -208,7 +208,8 @@ void add_file_routes(Router& router, Sandboxes& sandboxes) {
   const std::string base = "/v1/sandboxes/{id}/files/{path...}";
   Route upload{Method::kPut, base, bind(upload_file)};
   upload.body = Route::Body::kStream;
-  router.add({Method::kGet, base, bind(get)});
+  router.add(
+      {.method = Method::kGet, .pattern = base, .action = bind(get), .time = Route::Time::kLong});
   router.add(std::move(upload));
   router.add({Method::kDelete, base, bind(remove)});
   router.add({Method::kPost, base, bind(post)});

@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kDefaultExpiryMs = 3'600'000;
 constexpr uint64_t kMaxExpiryMs = 7ull * 24 * 3'600'000;
-// A server may be silent for long between two events; its sandbox's ttl bounds it.
+// A server may be silent for long between two events; its client bounds it by going away.
 constexpr std::chrono::hours kPatience{24};
 constexpr char kTokenMark = '~';
 
@@ -59,18 +59,15 @@ class PortUpstream final : public http::Upstream {
 
   Task<Result<std::string>> read() override { return channel_->read(deadline()); }
   Task<Result<void>> write(std::string_view bytes) override {
-    if (closed_) co_return Error(Code::kCancelled, "the connection is over");
-    co_return co_await channel_->write(bytes, deadline());
+    return channel_->write(bytes, deadline());
   }
   void end_writing() override { channel_->end_writing(); }
-  // What is pending is cancelled by the relay.
-  void close() override { closed_ = true; }
+  void close() override { channel_->abandon(); }
 
  private:
   static SteadyTime deadline() { return std::chrono::steady_clock::now() + kPatience; }
 
   std::unique_ptr<sandbox::Channel> channel_;
-  bool closed_ = false;
 };
 
 Error not_a_port() {
@@ -92,6 +89,15 @@ http::RelayRequest relay_request(const Call& call, uint16_t port) {
   return relayed;
 }
 
+Error not_relayed(Error error) {
+  if (error.system_errno() == ECONNREFUSED)
+    return Error(Code::kUnavailable, "nothing listens on that port inside")
+        .with_reason("port_not_listening");
+  if (error.field() != "body") return std::move(error).with_reason("bad_gateway");
+  bool late = error.code() == Code::kTimeout;
+  return std::move(error).with_reason(late ? "request_timeout" : "malformed_request");
+}
+
 http::Task<Reply> pass_on(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   PortSegment segment = parse_segment(call.parameters.at(1));
@@ -99,12 +105,10 @@ http::Task<Reply> pass_on(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(auto channel, sandbox->channels().open_port(*segment.port));
   PortUpstream upstream(std::move(channel));
   auto relayed = co_await http::relay(call.exchange, upstream, relay_request(call, *segment.port));
-  if (call.exchange.answered()) co_return std::optional<http::Response>();
+  if (call.exchange.answered() || call.exchange.peer_gone())
+    co_return std::optional<http::Response>();
   ATOLL_CHECK(!relayed.ok());
-  if (relayed.error().system_errno() == ECONNREFUSED)
-    co_return Error(Code::kUnavailable, "nothing listens on that port inside")
-        .with_reason("port_not_listening");
-  co_return std::move(relayed).error().with_reason("bad_gateway");
+  co_return not_relayed(std::move(relayed).error());
 }
 
 http::Task<Reply> sign(Call& call, Sandboxes& sandboxes, const PortTokens& tokens) {
@@ -164,6 +168,7 @@ void add_port_routes(Router& router, Sandboxes& sandboxes, const PortTokens& tok
     Route route{method, base + "/{port}/{path...}",
                 [&sandboxes](Call& call) { return pass_on(call, sandboxes); }};
     route.body = Route::Body::kStream;
+    route.time = Route::Time::kLong;
     route.admit = admit;
     router.add(std::move(route));
   }

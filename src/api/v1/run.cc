@@ -1,24 +1,19 @@
 #include "api/v1/run.h"
 
-#include <algorithm>
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include "api/base64.h"
-#include "api/json_reader.h"
 #include "api/json_reply.h"
 #include "api/v1/artifacts.h"
 #include "api/v1/exec_json.h"
 #include "api/v1/execs.h"
-#include "api/v1/file_json.h"
-#include "api/v1/file_request.h"
-#include "api/v1/sandbox_request.h"
-#include "api/v1/sandboxes.h"
+#include "api/v1/run_request.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "sandbox/files.h"
 
 namespace atl::api::v1 {
 
@@ -29,141 +24,8 @@ using sandbox::Sandboxes;
 
 namespace {
 
-constexpr size_t kMaxFiles = 64;
 constexpr uint64_t kMaxInlineArtifactBytes = 64 * 1024;
 constexpr uint64_t kMaxInlineArtifactsBytes = 1024 * 1024;  // together
-// How long the sandbox may outlive its program if this process dies meanwhile.
-constexpr uint64_t kTtlGraceMs = 60'000;
-
-// Fields that are the exec's; all others are the sandbox's, which refuses what it does not know.
-constexpr std::string_view kExecFields[] = {"cmd",        "shell",          "stdin", "stdin_base64",
-                                            "pty",        "user",           "cwd",   "timeout_ms",
-                                            "stdin_open", "on_output_limit"};
-
-struct RunFile {
-  std::string path;
-  std::string bytes;
-};
-
-struct Run {
-  sandbox::CreateSandbox create;
-  json::object exec;
-  std::string user = "user";
-  std::vector<RunFile> files;
-};
-
-// How a piece of code in a template's language becomes a command.
-Result<json::array> command_of(std::string_view language, std::string_view code) {
-  struct {
-    std::string_view language, program, option;
-  } constexpr kLanguages[] = {
-      {"python", "python3", "-c"}, {"javascript", "node", "-e"}, {"node", "node", "-e"},
-      {"bash", "bash", "-c"},      {"sh", "/bin/sh", "-c"},
-  };
-  for (const auto& known : kLanguages)
-    if (known.language == language) return json::array{known.program, known.option, code};
-  return Error(Code::kInvalid, language.empty() ? "the template has no language"
-                                                : "code in " + std::string(language) +
-                                                      " needs a command of its own")
-      .with_reason("code_not_supported")
-      .with_field("code");
-}
-
-Result<RunFile> parse_file(const json::value& value, size_t number) {
-  std::string prefix = fmt::format("files[{}].", number);
-  const json::object* object = value.if_object();
-  if (!object)
-    return Error(Code::kInvalid, fmt::format("files[{}] must be an object", number))
-        .with_reason("invalid_field")
-        .with_field("files");
-  ObjectReader reader(*object, prefix);
-  RunFile file;
-  std::string path = reader.text("path", agent::kMaxPathBytes);
-  auto text = reader.optional_text("text", kMaxBodyBytes);
-  auto base64 = reader.optional_text("base64", kMaxBodyBytes);
-  if (text.has_value() == base64.has_value())
-    reader.refuse("text", "or base64 is required, and not both");
-  std::optional<std::string> bytes = base64 ? from_base64(*base64) : text;
-  if (!bytes) reader.refuse("base64", "is not base 64 (RFC 4648, with padding)");
-  ATOLL_TRY_VOID(reader.finish());
-  auto clean = clean_path(path);
-  if (!clean) return std::move(clean).error().with_field(prefix + "path");
-  return RunFile{std::move(*clean), std::move(*bytes)};
-}
-
-Result<std::vector<RunFile>> take_files(json::object& object) {
-  std::vector<RunFile> files;
-  json::value* value = object.if_contains("files");
-  if (!value || value->is_null()) {
-    object.erase("files");
-    return files;
-  }
-  const json::array* items = value->if_array();
-  if (!items || items->size() > kMaxFiles)
-    return Error(Code::kInvalid, "files must be an array of at most 64")
-        .with_reason("invalid_field")
-        .with_field("files");
-  for (const json::value& item : *items) {
-    ATOLL_TRY(RunFile file, parse_file(item, files.size()));
-    files.push_back(std::move(file));
-  }
-  object.erase("files");
-  return files;
-}
-
-Result<void> take_code(json::object& object, json::object& exec, Sandboxes& sandboxes,
-                       store::TenantId tenant) {
-  json::value* code = object.if_contains("code");
-  if (!code || code->is_null()) {
-    object.erase("code");
-    return {};
-  }
-  const json::string* text = code->if_string();
-  const json::value* name = object.if_contains("template");
-  if (!text || exec.contains("cmd") || exec.contains("shell"))
-    return Error(Code::kInvalid, "code must be a string, without cmd and shell")
-        .with_reason("invalid_field")
-        .with_field("code");
-  std::string language = "python";  // without a template the create that follows is refused
-  if (name && name->is_string()) {
-    ATOLL_TRY(auto found, sandboxes.templates().find_template(tenant, name->get_string()));
-    if (found) language = found->manifest.context ? found->manifest.context->language : "";
-  }
-  ATOLL_TRY(exec["cmd"], command_of(language, *text));
-  object.erase("code");
-  return {};
-}
-
-Result<Run> parse_run(std::string_view body, Sandboxes& sandboxes, store::TenantId tenant) {
-  ATOLL_TRY(json::object object, parse_object(body));
-  Run run;
-  // A run deletes its sandbox: never one that was there before.
-  if (object.contains("on_name_conflict"))
-    return Error(Code::kInvalid, "on_name_conflict is not a field of a run")
-        .with_reason("unknown_field")
-        .with_field("on_name_conflict");
-  ATOLL_TRY(run.files, take_files(object));
-  for (std::string_view field : kExecFields) {
-    json::value* value = object.if_contains(field);
-    if (value && !value->is_null()) run.exec[field] = *value;
-    object.erase(field);
-  }
-  ATOLL_TRY_VOID(take_code(object, run.exec, sandboxes, tenant));
-  if (!run.exec.contains("cmd") && !run.exec.contains("shell"))
-    return Error(Code::kInvalid, "cmd, shell or code is required")
-        .with_reason("missing_field")
-        .with_field("cmd");
-  ATOLL_TRY(run.create, parse_create(json::serialize(object)));
-  const json::value* timeout = run.exec.if_contains("timeout_ms");
-  bool has_timeout = timeout && timeout->is_int64() && timeout->get_int64() > 0;
-  uint64_t timeout_ms = has_timeout ? static_cast<uint64_t>(timeout->get_int64())
-                                    : uint64_t{sandbox::kDefaultTimeoutMs};
-  if (!run.create.ttl_ms)
-    run.create.ttl_ms = std::min<uint64_t>(timeout_ms + kTtlGraceMs, sandbox::kMaxTtlMs);
-  if (const json::value* user = run.exec.if_contains("user"))
-    if (user->is_string()) run.user = user->get_string();
-  return run;
-}
 
 // Removes the sandbox of a run that came to no answer, also when its client has gone.
 class Doomed {
@@ -190,7 +52,7 @@ class Doomed {
   std::shared_ptr<Sandbox> sandbox_;
 };
 
-http::Task<Result<void>> write_files(std::shared_ptr<Sandbox> sandbox, Run& run) {
+http::Task<Result<void>> write_files(std::shared_ptr<Sandbox> sandbox, RunRequest& run) {
   sandbox::Files files(sandbox, run.user);
   for (RunFile& file : run.files) {
     sandbox::WriteFile request;
@@ -202,12 +64,63 @@ http::Task<Result<void>> write_files(std::shared_ptr<Sandbox> sandbox, Run& run)
   co_return Result<void>();
 }
 
-// False when the client went away first.
-http::Task<bool> wait_ended(Call& call, Exec& exec) {
+// Runs one exec to its end; null when the client went away first.
+http::Task<Result<std::shared_ptr<Exec>>> run_exec(Call& call, std::shared_ptr<Sandbox> sandbox,
+                                                   ExecCall parsed) {
+  ATOLL_CO_TRY(std::shared_ptr<Exec> exec,
+               co_await sandbox->start_exec(std::move(parsed.request), parsed.description));
   auto watch = call.exchange.watch_peer();
-  if (watch.gone()) co_return false;
+  if (watch.gone()) co_return std::shared_ptr<Exec>();
   SteadyTime never = SteadyTime::max();
-  co_return co_await exec.wait_ended(never);
+  bool ended = co_await exec->wait_ended(never);
+  // Also when both happened: what is left to do is then not for the client.
+  if (!ended || watch.gone()) co_return std::shared_ptr<Exec>();
+  co_return exec;
+}
+
+struct Calls {
+  std::optional<ExecCall> compile;
+  ExecCall program;
+};
+
+Result<Calls> parse_calls(const RunRequest& run, const Sandbox& sandbox) {
+  Calls calls;
+  ATOLL_TRY(calls.program, parse_exec(json::serialize(run.exec), sandbox));
+  if (!run.compile) return calls;
+  auto compile = parse_exec(json::serialize(*run.compile), sandbox);
+  if (compile) {
+    calls.compile = std::move(*compile);
+    return calls;
+  }
+  std::string field = "compile." + compile.error().field();
+  return std::move(compile).error().with_field(field);
+}
+
+// How far a run has come.
+struct Phases {
+  std::shared_ptr<Exec> compile;  // null: nothing was to be compiled
+  std::shared_ptr<Exec> program;  // null: what was compiled before it did not succeed
+
+  const Exec& last() const { return program ? *program : *compile; }
+};
+
+// Nothing when the client went away first.
+http::Task<Result<std::optional<Phases>>> run_phases(Call& call, Sandboxes& sandboxes,
+                                                     std::shared_ptr<Sandbox> sandbox, Calls calls,
+                                                     const RunRequest& run) {
+  std::optional<Phases> phases(std::in_place);
+  if (calls.compile) {
+    ATOLL_CO_TRY(phases->compile, co_await run_exec(call, sandbox, std::move(*calls.compile)));
+    if (!phases->compile) co_return std::optional<Phases>();
+    if (phases->compile->row().verdict != verdict_name(sandbox::Verdict::kOk)) co_return phases;
+  }
+  if (run.after_compile) {
+    sandbox::ChangeSandbox own_limits = *run.after_compile;
+    ATOLL_CO_TRY_VOID(co_await sandboxes.change(sandbox, own_limits));
+  }
+  ATOLL_CO_TRY(phases->program, co_await run_exec(call, sandbox, std::move(calls.program)));
+  if (!phases->program) co_return std::optional<Phases>();
+  co_return phases;
 }
 
 std::string percent_encoded(std::string_view name) {
@@ -249,33 +162,52 @@ double ms_since(SteadyTime start) {
   return to_ms(static_cast<uint64_t>(us));
 }
 
+// The exec that the run ended with, and what was compiled before it.
+Result<json::object> phases_json(const Phases& phases) {
+  ATOLL_TRY(json::object object, exec_json(phases.last()));
+  object["phase"] = phases.program ? "run" : "compile";
+  if (!phases.compile) return object;
+  const store::ExecRow& row = phases.compile->row();
+  ATOLL_TRY(json::object compile, exec_json(*phases.compile));
+  for (const char* name : {"id", "state", "request", "pid", "created_at", "timings"})
+    compile.erase(name);
+  object["compile"] = std::move(compile);
+  json::object& timings = object["timings"].get_object();
+  if (!phases.program) {
+    object["verdict"] = sandbox::verdict_after_compile(row.verdict, row.limits_hit);
+    // Nothing of the program itself has taken any time.
+    for (const char* name : {"start_ms", "run_ms", "drain_ms"}) timings[name] = 0;
+  }
+  timings["compile_ms"] = to_ms(row.wall_us);
+  return object;
+}
+
 http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
   SteadyTime begin = std::chrono::steady_clock::now();
-  ATOLL_CO_TRY(Run run, parse_run(call.body, sandboxes, call.tenant));
+  ATOLL_CO_TRY(RunRequest run, parse_run(call.body, sandboxes.templates(), call.tenant));
   ATOLL_CO_TRY(sandbox::Created created, co_await sandboxes.create(call.tenant, run.create));
   std::shared_ptr<Sandbox> sandbox = created.sandbox;
   Doomed doomed(sandboxes, sandbox);
   double create_ms = ms_since(begin);
-  ATOLL_CO_TRY(ExecCall parsed, parse_exec(json::serialize(run.exec), *sandbox));
+  ATOLL_CO_TRY(Calls calls, parse_calls(run, *sandbox));
   SteadyTime phase = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await write_files(sandbox, run));
   double files_ms = ms_since(phase);
-  ATOLL_CO_TRY(std::shared_ptr<Exec> exec,
-               co_await sandbox->start_exec(std::move(parsed.request), parsed.description));
-  bool ended = co_await wait_ended(call, *exec);
-  if (!ended) co_return std::optional<http::Response>();
-  ATOLL_CO_TRY(json::object object, exec_json(*exec));
+  ATOLL_CO_TRY(std::optional<Phases> phases,
+               co_await run_phases(call, sandboxes, sandbox, std::move(calls), run));
+  if (!phases) co_return std::optional<http::Response>();
+  ATOLL_CO_TRY(json::object object, phases_json(*phases));
   phase = std::chrono::steady_clock::now();
   doomed.dismiss();
-  auto removed = co_await sandboxes.remove(call.tenant, sandbox->id());
+  auto removed = co_await sandboxes.retire(sandbox);
   // What could not be removed yet counts until the sweep has done it.
   if (!removed) log_warning("left for the sweep", {removed.error()});
   object["sandbox_id"] = sandbox->id().view();
   ATOLL_CO_TRY(object["artifacts"],
                artifacts_json(sandbox->id(), call.tenant, sandboxes.services()));
-  json::object& timings = object["timings"].is_object() ? object["timings"].get_object()
-                                                        : object["timings"].emplace_object();
+  json::object& timings = object["timings"].get_object();
   timings["create_ms"] = create_ms;
+  timings["from_pool"] = created.timings.from_pool;
   timings["files_ms"] = files_ms;
   timings["remove_ms"] = ms_since(phase);
   timings["total_ms"] = ms_since(begin);
@@ -289,7 +221,8 @@ void add_run_route(Router& router, Sandboxes& sandboxes) {
   router.add({.method = http::Method::kPost,
               .pattern = "/v1/run",
               .action = action,
-              .effect = Route::Effect::kCreates});
+              .effect = Route::Effect::kCreates,
+              .time = Route::Time::kLong});
 }
 
 }  // namespace atl::api::v1

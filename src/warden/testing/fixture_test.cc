@@ -112,7 +112,7 @@ Request simple_request(Operation operation, std::optional<SandboxId> id) {
   static uint64_t next = 1;
   Request request = {};
   request.magic = kMagic;
-  request.version = kVersion;
+  request.version = spoken_version();
   request.operation = operation;
   request.request_id = next++;
   if (id) id->view().copy(request.sandbox_id.data(), request.sandbox_id.size());

@@ -1,0 +1,77 @@
+#include "sandbox/warm_agent.h"
+
+#include <boost/asio/steady_timer.hpp>
+
+namespace atl::sandbox {
+
+namespace {
+
+constexpr std::chrono::seconds kWarmTime{30};
+constexpr uint32_t kNumber = 1;   // of the first exec of a sandbox
+constexpr uint32_t kChannel = 1;  // free again before the sandbox has a user
+constexpr std::string_view kReady = "ready\n";
+
+using isolate::AgentLink;
+
+// Gives the version that the agent speaks.
+Task<Result<uint16_t>> greet(AgentLink& link, isolate::Nonce nonce) {
+  ATOLL_CO_TRY(agent::Frame frame, co_await link.read());
+  if (frame.type != agent::FrameType::kHello)
+    co_return Error(Code::kCorrupt, "the agent did not begin with a hello");
+  ATOLL_CO_TRY(agent::Hello hello, agent::decode_hello(frame.payload));
+  if (hello.nonce != nonce || !hello.execs.empty())
+    co_return Error(Code::kCorrupt, "the agent is not the one that was started");
+  agent::Welcome welcome{hello.version, {}};
+  link.send(agent::encode(welcome));
+  co_return hello.version;
+}
+
+// The next frame of a type; those of its input are nothing to wait for, and any other means that
+// the program is not what it should be.
+Task<Result<agent::Frame>> expect(AgentLink& link, agent::FrameType type) {
+  while (true) {
+    ATOLL_CO_TRY(agent::Frame frame, co_await link.read());
+    if (frame.type == type) co_return frame;
+    bool harmless = frame.type == agent::FrameType::kInputTaken ||
+                    frame.type == agent::FrameType::kChannelCredit ||
+                    frame.type == agent::FrameType::kChannelEnd;
+    if (harmless) continue;
+    co_return Error(Code::kUnavailable, "a waiting program answered with " +
+                                            std::string(agent::frame_name(frame.type)));
+  }
+}
+
+Task<Result<WaitingProgram>> start(AgentLink& link, agent::Start program) {
+  WaitingProgram waiting{.number = kNumber, .open_files = program.open_files};
+  link.send(agent::encode(kNumber, program));
+  ATOLL_CO_TRY(agent::Frame started, co_await expect(link, agent::FrameType::kStarted));
+  ATOLL_CO_TRY(waiting.pid, agent::decode_started(started.payload));
+  agent::OpenControl open{kNumber, std::nullopt};
+  link.send(agent::encode(kChannel, open));
+  ATOLL_CO_TRY(agent::Frame said, co_await expect(link, agent::FrameType::kChannelData));
+  if (said.payload != kReady) co_return Error(Code::kUnavailable, "a waiting program is not ready");
+  link.send(agent::encode(kChannel, agent::ChannelClose{}));
+  auto closed = co_await expect(link, agent::FrameType::kChannelClose);
+  if (!closed) co_return std::move(closed).error();
+  waiting.environment = std::move(program.environment);
+  co_return waiting;
+}
+
+}  // namespace
+
+Task<Result<WarmAgent>> warm_agent(Services& services, SandboxId id, isolate::Nonce nonce,
+                                   std::optional<agent::Start> program) {
+  ATOLL_CO_TRY(isolate::AgentSocket socket, co_await services.driver.connect_agent(id));
+  auto link = std::make_shared<AgentLink>(std::move(socket));
+  boost::asio::steady_timer patience(services.executor, kWarmTime);
+  patience.async_wait([link](const boost::system::error_code& error) {
+    if (!error) link->close();
+  });
+  ATOLL_CO_TRY(uint16_t version, co_await greet(*link, nonce));
+  WarmAgent agent{link, std::nullopt};
+  if (!program || version < agent::kControlledSince) co_return agent;
+  ATOLL_CO_TRY(agent.waiting, co_await start(*link, std::move(*program)));
+  co_return agent;
+}
+
+}  // namespace atl::sandbox

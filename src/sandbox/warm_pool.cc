@@ -1,0 +1,197 @@
+#include "sandbox/warm_pool.h"
+
+#include <algorithm>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/log.h"
+#include "sandbox/warm_agent.h"
+
+namespace atl::sandbox {
+
+namespace {
+
+constexpr size_t kCeiling = 32;  // per template
+constexpr std::chrono::seconds kDemandTime{2};
+constexpr std::chrono::seconds kRest{1};
+constexpr std::chrono::milliseconds kBreath{10};
+constexpr std::chrono::seconds kFailurePause{5};
+// What an isolate in which nothing runs but an interpreter is counted with.
+constexpr uint64_t kIdleMemoryBytes = 16ull << 20;
+
+Limits idle_limits(const isolate::WallLimits& limits) {
+  Limits idle{.wall = limits, .output_bytes = 0};
+  idle.wall.memory_bytes = std::min(limits.memory_bytes, kIdleMemoryBytes);
+  idle.wall.disk_bytes = 0;
+  return idle;
+}
+
+isolate::WallLimits default_limits(const store::TemplateDefaults& defaults) {
+  isolate::WallLimits limits{.cpu_millis = defaults.cpu_millis,
+                             .memory_bytes = defaults.memory_bytes,
+                             .pids = defaults.pids,
+                             .disk_bytes = defaults.disk_bytes};
+  limits.open_files = defaults.open_files;
+  limits.disk_bytes_per_second = defaults.disk_bytes_per_second;
+  return limits;
+}
+
+// What cannot be changed once an isolate is up.
+bool can_become(const WarmIsolate& isolate, const store::SandboxRow& row) {
+  isolate::WallLimits wanted = limits_of(row).wall;
+  return isolate.image == row.image && isolate.limits.open_files == wanted.open_files &&
+         isolate.limits.on_oom == wanted.on_oom && wanted.required_extras == 0;
+}
+
+uint64_t microseconds_since(SteadyTime start) {
+  auto elapsed = std::chrono::steady_clock::now() - start;
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count());
+}
+
+}  // namespace
+
+WarmPool::WarmPool(Services& services, Admission& admission, Templates& templates)
+    : services_(services),
+      admission_(admission),
+      templates_(templates),
+      changed_(services.executor) {}
+
+std::optional<WarmIsolate> WarmPool::take(const store::SandboxRow& row) {
+  auto found = pools_.find(row.template_name);
+  if (found == pools_.end() || found->second.floor == 0) return std::nullopt;
+  Pool& pool = found->second;
+  pool.taken.push_back(std::chrono::steady_clock::now());
+  changed_.notify_all();
+  auto fits = [&row](const WarmIsolate& isolate) { return can_become(isolate, row); };
+  auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), fits);
+  ++(chosen == pool.ready.end() ? counts_.misses : counts_.hits);
+  if (chosen == pool.ready.end()) return std::nullopt;
+  std::optional<WarmIsolate> taken(std::move(*chosen));
+  pool.ready.erase(chosen);
+  return taken;
+}
+
+Task<bool> WarmPool::give_up_one() {
+  for (auto& [name, pool] : pools_) {
+    if (pool.ready.empty()) continue;
+    WarmIsolate oldest = std::move(pool.ready.front());
+    pool.ready.pop_front();
+    pool.not_before = std::chrono::steady_clock::now() + kFailurePause;
+    co_await discard(std::move(oldest));
+    co_return true;
+  }
+  co_return false;
+}
+
+Task<void> WarmPool::discard(WarmIsolate isolate) {
+  if (isolate.agent.link) isolate.agent.link->close();
+  co_await remove(isolate.id);
+}
+
+Task<void> WarmPool::remove(SandboxId id) {
+  auto removed = co_await services_.driver.remove(id);
+  // The next start removes it: no row knows it.
+  if (!removed)
+    log_warning("an isolate of the pool stays", {{"sandbox", id.view()}, removed.error()});
+}
+
+size_t WarmPool::size() const {
+  size_t all = 0;
+  for (const auto& [name, pool] : pools_) all += pool.ready.size();
+  return all;
+}
+
+std::vector<Digest> WarmPool::images() const {
+  std::vector<Digest> used;
+  for (const auto& [name, pool] : pools_)
+    for (const WarmIsolate& isolate : pool.ready) used.push_back(isolate.image);
+  return used;
+}
+
+Task<void> WarmPool::run() {
+  while (true) {
+    auto found = find_templates();
+    if (!found) log_warning("templates cannot be read", {found.error()});
+    std::vector<std::string> names;
+    for (const auto& [name, pool] : pools_) names.push_back(name);
+    bool busy = false;
+    for (const std::string& name : names) {
+      bool tended = co_await tend(name);
+      busy = busy || tended;
+    }
+    if (busy) continue;
+    auto until = std::chrono::steady_clock::now() + kRest;
+    bool taken = co_await changed_.wait_until(until);
+    if (!taken) continue;
+    // What was taken is about to be used: the next one must not be in its way.
+    boost::asio::steady_timer pause(services_.executor, kBreath);
+    auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
+    co_await pause.async_wait(token);
+  }
+}
+
+Result<void> WarmPool::find_templates() {
+  for (auto& [name, pool] : pools_) pool.floor = 0;
+  // Those that everybody may use; one that is not built is not built for this.
+  ATOLL_TRY(std::vector<KnownTemplate> all, templates_.list(store::kLocalTenant));
+  for (const KnownTemplate& known : all)
+    if (known.image && !known.manifest.pool_singleton && known.manifest.pool_warm > 0)
+      pools_[known.name].floor = known.manifest.pool_warm;
+  return {};
+}
+
+size_t WarmPool::wanted(Pool& pool) const {
+  SteadyTime now = std::chrono::steady_clock::now();
+  while (!pool.taken.empty() && pool.taken.front() + kDemandTime < now) pool.taken.pop_front();
+  if (pool.floor == 0) return 0;
+  return std::min(pool.floor + pool.taken.size(), std::max(pool.floor, kCeiling));
+}
+
+Task<bool> WarmPool::tend(std::string name) {
+  Pool& pool = pools_[name];  // none is ever erased
+  size_t want = wanted(pool);
+  if (pool.ready.size() > want) {
+    WarmIsolate spare = std::move(pool.ready.front());
+    pool.ready.pop_front();
+    co_await discard(std::move(spare));
+    co_return true;
+  }
+  if (pool.ready.size() == want || std::chrono::steady_clock::now() < pool.not_before)
+    co_return false;
+  SteadyTime begin = std::chrono::steady_clock::now();
+  auto launched = co_await launch(name);
+  if (launched) {
+    ++counts_.launches;
+    counts_.launch_us += microseconds_since(begin);
+    pool.ready.push_back(std::move(*launched));
+    co_return true;
+  }
+  ++counts_.failures;
+  pool.not_before = std::chrono::steady_clock::now() + kFailurePause;
+  log_warning("the pool could not be filled", {{"template", name}, launched.error()});
+  co_return false;
+}
+
+Task<Result<WarmIsolate>> WarmPool::launch(std::string name) {
+  ATOLL_CO_TRY(auto found, templates_.find(store::kLocalTenant, name));
+  if (!found || !found->image) co_return Error(Code::kNotFound, "the template is gone");
+  WarmIsolate isolate{.id = SandboxId::draw(), .image = *found->image};
+  isolate.limits = default_limits(found->manifest.defaults);
+  fill_random(isolate.nonce);
+  ATOLL_CO_TRY(isolate.reservation, admission_.reserve(idle_limits(isolate.limits)));
+  isolate::LaunchSpec spec{isolate.id, isolate.image, isolate.limits, isolate.nonce};
+  ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
+  std::optional<agent::Start> program = waiting_start(found->manifest);
+  auto agent = co_await warm_agent(services_, isolate.id, isolate.nonce, program);
+  if (agent) {
+    isolate.agent = std::move(*agent);
+    co_return isolate;
+  }
+  co_await remove(isolate.id);
+  co_return std::move(agent).error();
+}
+
+}  // namespace atl::sandbox

@@ -1,0 +1,82 @@
+// WarmPool: isolates that are up before anybody asks for them, so that a create takes one and waits
+// for nothing. Each is launched with its template's limits, its agent is greeted, and where the
+// template's language allows it an interpreter waits inside. A sandbox is never put back.
+//
+// How many are kept: at least the template's [pool] warm, and as many more as were taken in the
+// last seconds, up to a ceiling. They count against the host's budget, with what they use and not
+// with what their limits allow, and make room when a sandbox needs it. No row knows them: after a
+// restart of atolld they are removed like any isolate without a row. One thread.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sandbox/admission.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/templates.h"
+
+namespace atl::sandbox {
+
+struct WarmIsolate {
+  SandboxId id;
+  Digest image;
+  isolate::Nonce nonce = {};
+  isolate::WallLimits limits = {};
+  Reservation reservation = {};
+  WarmAgent agent = {};
+};
+
+// What the pool has done, for whoever watches it.
+struct WarmCounts {
+  uint64_t hits = 0;
+  uint64_t misses = 0;    // of templates that have a pool
+  uint64_t launches = 0;  // that succeeded
+  uint64_t failures = 0;
+  uint64_t launch_us = 0;  // of all launches together
+};
+
+class WarmPool {
+ public:
+  WarmPool(Services& services, Admission& admission, Templates& templates);
+
+  // One that can become a sandbox of this row, whose limits may still have to be changed.
+  std::optional<WarmIsolate> take(const store::SandboxRow& row);
+  // Gives up the isolate that has waited longest, to make room; false if there is none.
+  Task<bool> give_up_one();
+  // Removes an isolate that was taken and not used.
+  Task<void> discard(WarmIsolate isolate);
+
+  // Fills the pools and lets them shrink, for the life of this process.
+  Task<void> run();
+
+  const WarmCounts& counts() const { return counts_; }
+  size_t size() const;
+  std::vector<Digest> images() const;
+
+ private:
+  struct Pool {
+    size_t floor = 0;
+    std::deque<WarmIsolate> ready;  // the oldest first
+    std::deque<SteadyTime> taken;   // lately
+    SteadyTime not_before{};        // after a failure
+  };
+
+  Result<void> find_templates();
+  size_t wanted(Pool& pool) const;
+  // One step for this template; false when there is nothing to do.
+  Task<bool> tend(std::string name);
+  Task<Result<WarmIsolate>> launch(std::string name);
+  Task<void> remove(SandboxId id);
+
+  Services& services_;
+  Admission& admission_;
+  Templates& templates_;
+  std::map<std::string, Pool, std::less<>> pools_;
+  Event changed_;
+  WarmCounts counts_;
+};
+
+}  // namespace atl::sandbox

@@ -1,0 +1,108 @@
+#include "sandbox/warm_pool.h"
+
+#include <gtest/gtest.h>
+
+#include "sandbox/test_bed.h"
+
+namespace atl::sandbox {
+namespace {
+
+constexpr size_t kWarm = 3;
+
+class WarmPools : public testing::Test {
+ protected:
+  WarmPools() {
+    std::string manifest =
+        "name = \"python\"\n[image]\n"
+        "debian = { suite = \"bookworm\", packages = [\"python3\"] }\n[pool]\nwarm = 3\n";
+    EXPECT_TRUE(
+        replace_file(bed_.directory() + "/templates/python/template.toml", manifest, 0644).ok());
+  }
+  void fill() {
+    // detached: ends with the context
+    boost::asio::co_spawn(bed_.context(), pool().run(), boost::asio::detached);
+    EXPECT_TRUE(reaches(kWarm));
+  }
+  bool reaches(size_t size) {
+    for (int i = 0; i < 5000 && pool().size() != size; ++i) bed_.step();
+    return pool().size() == size;
+  }
+  WarmPool& pool() { return bed_.sandboxes().pool(); }
+  Result<Created> create(CreateSandbox request) {
+    return bed_.run(bed_.sandboxes().create(store::kLocalTenant, std::move(request)));
+  }
+  size_t isolates() { return bed_.run(bed_.driver->list())->size(); }
+
+  TestBed bed_;
+};
+
+TEST_F(WarmPools, ACreateTakesWhatIsReadyAndItIsReplaced) {
+  fill();
+  auto created = create(bed_.create_request());
+  ASSERT_TRUE(created.ok());
+  EXPECT_TRUE(created->timings.from_pool);
+  EXPECT_EQ(bed_.run_exec(*created->sandbox, {"end", "program", "exit", "0"}).verdict, "ok");
+  EXPECT_EQ(pool().counts().hits, 1u);
+  EXPECT_TRUE(reaches(kWarm + 1)) << "one more for what was taken lately";
+  EXPECT_EQ(isolates(), kWarm + 2);
+  EXPECT_TRUE(bed_.run(bed_.sandboxes().remove(store::kLocalTenant, created->sandbox->id())).ok());
+  EXPECT_TRUE(reaches(kWarm));
+}
+
+TEST_F(WarmPools, WhatIsFixedAtBirthMakesAColdCreate) {
+  fill();
+  CreateSandbox request = bed_.create_request();
+  request.open_files = 512;
+  auto created = create(request);
+  ASSERT_TRUE(created.ok());
+  EXPECT_FALSE(created->timings.from_pool);
+  request = bed_.create_request();
+  request.on_oom = isolate::OnOom::kEndSandbox;
+  EXPECT_FALSE(create(request)->timings.from_pool);
+  EXPECT_EQ(pool().counts().misses, 2u);
+  EXPECT_EQ(pool().counts().hits, 0u);
+}
+
+TEST_F(WarmPools, OtherLimitsAreGivenToTheIsolateThatWasReady) {
+  fill();
+  CreateSandbox request = bed_.create_request();
+  request.memory_bytes = 99ull << 20;
+  auto created = create(request);
+  ASSERT_TRUE(created.ok());
+  EXPECT_TRUE(created->timings.from_pool);
+  EXPECT_EQ(created->sandbox->limits().wall.memory_bytes, 99ull << 20);
+}
+
+TEST_F(WarmPools, WhatOnlyWaitsMakesRoom) {
+  fill();
+  // The budget of the test bed is ten.
+  for (int i = 0; i < 10; ++i) {
+    CreateSandbox request = bed_.create_request();
+    request.open_files = 512;
+    ASSERT_TRUE(create(request).ok()) << i;
+  }
+  EXPECT_EQ(pool().size(), 0u);
+  EXPECT_EQ(isolates(), 10u);
+  EXPECT_EQ(create(bed_.create_request()).error().reason(), "no_capacity");
+}
+
+TEST_F(WarmPools, NoneIsLeftAfterARestart) {
+  fill();
+  auto kept = create(bed_.create_request());
+  ASSERT_TRUE(kept.ok());
+  SandboxId id = kept->sandbox->id();
+  kept = Error(Code::kCancelled, "held no longer");
+  bed_.restart();
+  ASSERT_TRUE(bed_.run(bed_.sandboxes().adopt()).ok());
+  EXPECT_EQ(*bed_.run(bed_.driver->list()), std::vector<SandboxId>{id});
+}
+
+TEST_F(WarmPools, ATemplateThatIsGoneHasNoPool) {
+  fill();
+  std::filesystem::remove_all(bed_.directory() + "/templates/python");
+  EXPECT_TRUE(reaches(0));
+  EXPECT_EQ(isolates(), 0u);
+}
+
+}  // namespace
+}  // namespace atl::sandbox

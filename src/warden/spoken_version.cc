@@ -1,0 +1,7 @@
+#include "warden/protocol.h"
+
+namespace atl::warden {
+
+uint16_t spoken_version() { return 1; }
+
+}  // namespace atl::warden
