@@ -40,7 +40,9 @@ class TemplateBuild {
   std::chrono::steady_clock::time_point ended_at() const { return ended_at_; }
 
   // False when the waiting coroutine was cancelled.
-  Task<bool> wait_changed() { return changed_.wait(); }
+  Task<bool> wait_changed() {
+    return changed_.wait_until(std::chrono::steady_clock::time_point::max());
+  }
 
   // For the one who builds. Pieces of the log break anywhere.
   void begin();

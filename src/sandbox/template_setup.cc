@@ -79,7 +79,8 @@ Task<Result<void>> TemplateSetup::run_command(std::shared_ptr<Sandbox> sandbox,
       if (!piece.empty()) build_->append(piece);
     }
     if (ended) break;
-    bool changed = exec->ended() || co_await exec->wait_changed();
+    bool changed = exec->ended();
+    if (!changed) changed = co_await exec->wait_changed();
     if (!changed) co_return Error(Code::kCancelled, "the build was given up");
   }
   if (exec->row().verdict == "ok") co_return Result<void>();
