@@ -36,8 +36,8 @@ class JailTest : public testing::Test {
       std::filesystem::create_directory(directory_ + part);
     EXPECT_EQ(chown((directory_ + "/build").c_str(), kFirstId, kFirstId), 0);
     ground_.mount_point = directory_ + "/ground";
-    ground_.host_network = std::move(*open_file("/proc/self/ns/net", O_RDONLY));
-    log_ = std::move(*open_file("/dev/null", O_WRONLY));
+    ground_.host_network = *open_file("/proc/self/ns/net", O_RDONLY);
+    log_ = *open_file("/dev/null", O_WRONLY);
   }
   ~JailTest() override { std::filesystem::remove_all(directory_); }
 

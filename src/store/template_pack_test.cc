@@ -25,7 +25,7 @@ struct File {
 class TemplatePackTest : public testing::Test {
  protected:
   Fd pack(const std::vector<File>& files) {
-    Fd file = std::move(*open_file(directory_.path(), O_RDWR | O_TMPFILE, 0600));
+    Fd file = *open_file(directory_.path(), O_RDWR | O_TMPFILE, 0600);
     for (const File& one : files) {
       TarEntry entry;
       entry.path = one.path;

@@ -11,7 +11,7 @@ namespace {
 
 class TemplateRowsTest : public testing::Test {
  protected:
-  TemplateRowsTest() : catalog_(std::move(*Catalog::open(directory_.path() + "/atoll.db"))) {}
+  TemplateRowsTest() : catalog_(*Catalog::open(directory_.path() + "/atoll.db")) {}
   TemplateRow row(const std::string& name, const std::string& image, int64_t at_ms) {
     return {.tenant = kLocalTenant,
             .name = name,
