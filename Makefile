@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help setup build quickstart test test-long bench format down clean install images
 
 PREFIX ?= /usr/local
-PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary
+PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary atoll-builder
 RELEASE := build/release
 TEMPLATES := $(patsubst templates/%/template.toml,%,$(wildcard templates/*/template.toml))
 # Whose images are built: of quickstart and bench, of the tests, of the long tests.
@@ -22,11 +22,13 @@ build: setup ## build the programs into build/release/bin
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target $(PROGRAMS) selftest-image
 
-# Built once; a template that did not change costs some milliseconds.
+# For the tests. Built once; a template that did not change costs some milliseconds.
 images:
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target atoll-builder >/dev/null
 	@for name in $(IMAGES); do tools/build-template "templates/$$name" build/images; done
 
-quickstart: build images ## start Atoll on 127.0.0.1:4700 and run the first sandbox
+quickstart: build ## start Atoll on 127.0.0.1:4700 and run the first sandbox
 	@tools/quickstart
 
 test: ## run every test; the last line counts them
@@ -61,6 +63,8 @@ install: ## install the programs, the selftest and the systemd unit (PREFIX=/usr
 	@for file in image.erofs digest template.toml victims.tsv; do \
 	  install -D -m 644 $(RELEASE)/share/atoll/selftest/$$file \
 	    $(DESTDIR)$(PREFIX)/share/atoll/selftest/$$file; done
+	@install -d $(DESTDIR)$(PREFIX)/share/atoll
+	@cp -rT templates $(DESTDIR)$(PREFIX)/share/atoll/templates
 	@install -d $(DESTDIR)/etc/systemd/system
 	@sed 's|/usr/local|$(PREFIX)|g' deploy/atoll.service >$(DESTDIR)/etc/systemd/system/atoll.service
-	@echo "installed; next: atoll template add build/images/python && systemctl enable --now atoll"
+	@echo "installed; next: systemctl enable --now atoll && atoll template build python"

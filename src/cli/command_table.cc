@@ -73,7 +73,7 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::vector<CommandGroup> command_table() {
-  return {program_entries(), sandbox_entries(), file_entries(), host_entries()};
+  return {program_entries(), sandbox_entries(), file_entries(), template_entries(), host_entries()};
 }
 
 std::unique_ptr<CLI::App> make_parser(Typed& typed) {

@@ -25,7 +25,7 @@ struct Typed {
   ServerChoice server;
   bool json = false;
 
-  bool detach = false, allow_remote = false, no_warm_pool = false;
+  bool detach = false, allow_remote = false, no_warm_pool = false, anew = false;
   bool keep = false, without_images = false, daemon_only = false, warden_only = false;
   std::optional<int> resumed_for;
   std::string listen = kDefaultListen;
@@ -67,6 +67,7 @@ struct CommandGroup {
 CommandGroup sandbox_entries();
 CommandGroup program_entries();
 CommandGroup file_entries();
+CommandGroup template_entries();
 CommandGroup host_entries();
 std::vector<CommandGroup> command_table();
 

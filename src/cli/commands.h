@@ -57,6 +57,31 @@ struct AddTemplateCommand {
   std::string directory;
 };
 struct ListTemplatesCommand {};
+struct BuildTemplateCommand {
+  enum class What : unsigned char { kNamed, kAll };
+  What what = What::kNamed;
+  std::string source;  // a folder with template.toml, or the name of one that comes with Atoll
+  enum class Freshness : unsigned char { kAsBuilt, kAnew };
+  Freshness freshness = Freshness::kAsBuilt;
+  Verbosity verbosity = Verbosity::kQuiet;
+};
+struct ShowTemplateCommand {
+  std::string name;
+};
+struct RemoveTemplateCommand {
+  std::string name;
+};
+struct ExportTemplateCommand {
+  std::string name;
+  std::string file;  // empty: NAME.tar; "-" is standard output
+};
+struct ImportTemplateCommand {
+  std::string file;
+  Verbosity verbosity = Verbosity::kQuiet;
+};
+struct InitTemplateCommand {
+  std::string directory;
+};
 
 // How the output of a program is shown.
 struct ShowOutput {
@@ -179,10 +204,12 @@ struct HelpCommand {
 using Command =
     std::variant<HelpCommand, UpCommand, DownCommand, RestartCommand, StatusCommand, DoctorCommand,
                  ShowKeyCommand, CreateKeyCommand, ListKeysCommand, RevokeKeyCommand, BackupCommand,
-                 RestoreCommand, AddTemplateCommand, ListTemplatesCommand, RunCommand,
-                 CreateCommand, ListCommand, ShowCommand, RemoveCommand, UsageCommand, ExecCommand,
-                 ShellCommand, LogsCommand, CopyCommand, CatCommand, ListFilesCommand, WatchCommand,
-                 PortsCommand, ShowReceiptCommand, VerifyReceiptCommand, SelftestCommand,
-                 BenchCommand, CompletionCommand, VersionCommand>;
+                 RestoreCommand, AddTemplateCommand, ListTemplatesCommand, BuildTemplateCommand,
+                 ShowTemplateCommand, RemoveTemplateCommand, ExportTemplateCommand,
+                 ImportTemplateCommand, InitTemplateCommand, RunCommand, CreateCommand, ListCommand,
+                 ShowCommand, RemoveCommand, UsageCommand, ExecCommand, ShellCommand, LogsCommand,
+                 CopyCommand, CatCommand, ListFilesCommand, WatchCommand, PortsCommand,
+                 ShowReceiptCommand, VerifyReceiptCommand, SelftestCommand, BenchCommand,
+                 CompletionCommand, VersionCommand>;
 
 }  // namespace atl::cli

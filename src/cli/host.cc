@@ -37,18 +37,23 @@ Result<std::optional<linux::LockHolder>> Host::warden() const {
   return linux::find_lock_holder(places_.warden_lock(), 0);
 }
 
+Result<std::optional<linux::LockHolder>> Host::builder() const {
+  return linux::find_lock_holder(places_.builder_lock(), 0);
+}
+
 Result<std::vector<std::string>> Host::end_processes() const {
   std::vector<std::string> ended;
-  ATOLL_TRY(std::optional<linux::LockHolder> found_daemon, daemon());
-  if (found_daemon) {
-    ATOLL_TRY([[maybe_unused]] Ended how, end_process(found_daemon->pidfd.get(), kStopGrace));
-    ended.push_back("atolld");
-  }
-  ATOLL_TRY(std::optional<linux::LockHolder> found_warden, warden());
-  if (found_warden) {
-    ATOLL_TRY([[maybe_unused]] Ended how, end_process(found_warden->pidfd.get(), kStopGrace));
-    ended.push_back("atoll-warden");
-  }
+  auto end = [&](Result<std::optional<linux::LockHolder>> holder,
+                 const char* name) -> Result<void> {
+    if (!holder) return std::move(holder).error();
+    if (!*holder) return {};
+    ATOLL_TRY([[maybe_unused]] Ended how, end_process((*holder)->pidfd.get(), kStopGrace));
+    ended.emplace_back(name);
+    return {};
+  };
+  ATOLL_TRY_VOID(end(daemon(), "atolld"));
+  ATOLL_TRY_VOID(end(builder(), "atoll-builder"));
+  ATOLL_TRY_VOID(end(warden(), "atoll-warden"));
   return ended;
 }
 

@@ -40,12 +40,6 @@ void add_restore(CLI::App& app, Typed& typed) {
   app.add_option("file", typed.file, "What `atoll backup` wrote")->required()->type_name("FILE");
 }
 
-void add_template_add(CLI::App& app, Typed& typed) {
-  app.add_option("directory", typed.directory, "What tools/build-template made")
-      ->required()
-      ->type_name("DIR");
-}
-
 void add_key_create(CLI::App& app, Typed& typed) {
   app.add_option("--tenant", typed.tenant, "Whose key; made if new (default: local)")
       ->type_name("NAME");
@@ -102,10 +96,6 @@ Result<Command> make_restore(const Typed& typed, const CLI::App&) {
   return Command(RestoreCommand{typed.file});
 }
 
-Result<Command> make_template_add(const Typed& typed, const CLI::App&) {
-  return Command(AddTemplateCommand{typed.directory});
-}
-
 Result<Command> make_key_create(const Typed& typed, const CLI::App&) {
   return Command(CreateKeyCommand{typed.tenant, typed.key_name});
 }
@@ -145,12 +135,6 @@ constexpr CommandEntry kEntries[] = {
      add_backup, make_backup},
     {"restore", "Make an empty state directory out of a backup (root)",
      "  atoll restore atoll-2026-11-16.tar.zst", add_restore, make_restore},
-    {"template ls", "List the installed templates", "  atoll template ls", nullptr,
-     make_plain<ListTemplatesCommand>},
-    {"template add", "Install a built template (root)",
-     "  tools/build-template templates/python build/images\n"
-     "  atoll template add build/images/python",
-     add_template_add, make_template_add},
     {"key show-local", "Print the key of this host (root)",
      "  export ATOLL_KEY=$(atoll key show-local)", nullptr, make_plain<ShowKeyCommand>},
     {"key create", "Make a key and print it, this once",

@@ -59,6 +59,7 @@ const Language* named(std::string_view name) {
 
 // "python-data-science" speaks Python.
 const Language* of_template(std::string_view template_name) {
+  template_name = template_name.substr(0, template_name.find('@'));
   for (const auto& other : kOtherTemplates)
     if (other.template_name == template_name) return named(other.language);
   return named(template_name.substr(0, template_name.find('-')));

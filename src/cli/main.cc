@@ -22,6 +22,7 @@
 #include "cli/selftest/selftest.h"
 #include "cli/shell_command.h"
 #include "cli/template_commands.h"
+#include "cli/template_pack_commands.h"
 #include "cli/terminal.h"
 
 namespace atl::cli {

@@ -16,6 +16,7 @@
 #include "cli/program_output.h"
 #include "cli/readable.h"
 #include "cli/remote_path.h"
+#include "cli/template_progress.h"
 #include "cli/transfer.h"
 
 namespace atl::cli {
@@ -157,7 +158,7 @@ Result<std::optional<json::object>> run_in_one_call(Api& api, const Program& pro
   for (const auto& field : program.exec) body[field.key()] = field.value();
   Api::Call call{.method = http::Method::kPost, .target = "/v1/run", .body = std::move(body)};
   call.timeout += run.exec.timeout.value_or(std::chrono::minutes(1));
-  auto answer = api.call(call);
+  auto answer = call_when_built(api, call);
   if (answer) return std::optional(std::move(*answer));
   if (answer.error().reason() == "not_found") return std::optional<json::object>();
   return std::move(answer).error();
@@ -178,7 +179,7 @@ Result<int> run_command(const CommandLine& line, const RunCommand& run) {
     }
   }
   InterruptGuard guard;
-  ATOLL_TRY(json::object sandbox, api.create_sandbox(program.sandbox));
+  ATOLL_TRY(json::object sandbox, create_when_built(api, program.sandbox));
   std::string id = text_field(sandbox, "id");
   remove_on_interrupt(guard, api, id);
   auto ended = Run(api, run, id).in_sandbox(program, input, line.format);

@@ -10,6 +10,7 @@
 #include "cli/api.h"
 #include "cli/exit_code.h"
 #include "cli/readable.h"
+#include "cli/template_progress.h"
 #include "cli/terminal.h"
 
 namespace atl::cli {
@@ -135,7 +136,7 @@ Result<int> show_all_usage(const CommandLine& line, Api& api) {
 
 Result<int> run_command(const CommandLine& line, const CreateCommand& create) {
   ATOLL_TRY(Api api, connect(line));
-  ATOLL_TRY(json::object sandbox, api.create_sandbox(create.sandbox));
+  ATOLL_TRY(json::object sandbox, create_when_built(api, create.sandbox));
   if (line.format == Format::kJson)
     print_json(sandbox);
   else

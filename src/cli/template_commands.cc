@@ -12,7 +12,9 @@
 #include <toml++/toml.h>
 
 #include "base/file.h"
+#include "cli/api.h"
 #include "cli/image_file.h"
+#include "cli/readable.h"
 #include "cli/state_directory.h"
 #include "linux/lock_file.h"
 
@@ -27,7 +29,9 @@ bool is_template_name(std::string_view name) {
          name.find_first_not_of(kAllowed) == name.npos;
 }
 
-Result<std::string> read_name(const std::string& manifest, const std::string& path) {
+}  // namespace
+
+Result<std::string> read_template_name(const std::string& manifest, const std::string& path) {
   try {
     auto name = toml::parse(manifest)["name"].value<std::string>();
     if (!name || !is_template_name(*name))
@@ -38,6 +42,8 @@ Result<std::string> read_name(const std::string& manifest, const std::string& pa
                                      ": " + std::string(error.description()));
   }
 }
+
+namespace {
 
 Result<Digest> read_digest(const std::string& path) {
   ATOLL_TRY(std::string text, read_file(path, 256));
@@ -94,7 +100,7 @@ void print_template(const InstalledTemplate& installed, Format format) {
 Result<InstalledTemplate> install_template(const Places& places, const std::string& directory) {
   std::string manifest_path = directory + "/template.toml";
   ATOLL_TRY(std::string manifest, read_file(manifest_path));
-  ATOLL_TRY(std::string name, read_name(manifest, manifest_path));
+  ATOLL_TRY(std::string name, read_template_name(manifest, manifest_path));
   ATOLL_TRY(Digest digest, read_digest(directory + "/digest"));
   // One at a time: they share the name of what is being staged.
   ATOLL_TRY([[maybe_unused]] linux::LockFile lock,
@@ -120,7 +126,8 @@ Result<int> run_command(const CommandLine& line, const AddTemplateCommand& add) 
   return 0;
 }
 
-Result<int> run_command(const CommandLine& line, const ListTemplatesCommand&) {
+// Without a server there is still what is installed.
+Result<int> list_installed(const CommandLine& line) {
   ATOLL_TRY(std::vector<InstalledTemplate> found, read_templates(line.places));
   if (line.format == Format::kText) {
     for (const InstalledTemplate& installed : found) print_template(installed, line.format);
@@ -130,6 +137,29 @@ Result<int> run_command(const CommandLine& line, const ListTemplatesCommand&) {
   for (const InstalledTemplate& installed : found)
     rows.push_back({{"name", installed.name}, {"image", installed.image.string()}});
   printf("%s\n", json::serialize(json::object{{"templates", std::move(rows)}}).c_str());
+  return 0;
+}
+
+Result<int> run_command(const CommandLine& line, const ListTemplatesCommand&) {
+  ATOLL_TRY(Api api, connect(line));
+  auto listed = api.list("/v1/templates", "templates");
+  if (!listed && listed.error().code() == Code::kUnavailable && listed.error().reason().empty())
+    return list_installed(line);
+  if (!listed) return std::move(listed).error();
+  if (line.format == Format::kJson) {
+    printf("%s\n", json::serialize(json::object{{"templates", std::move(*listed)}}).c_str());
+    return 0;
+  }
+  printf("%-24s %-10s %-10s %10s  %s\n", "NAME", "ORIGIN", "STATE", "SIZE", "DESCRIPTION");
+  for (const json::value& value : *listed) {
+    if (!value.is_object()) continue;
+    const json::object& row = value.get_object();
+    uint64_t bytes = number_field(row, "image_bytes");
+    printf("%-24s %-10s %-10s %10s  %s\n", readable_field(row, "name").c_str(),
+           readable_field(row, "origin").c_str(), readable_field(row, "state").c_str(),
+           bytes == 0 ? "-" : readable_size(bytes).c_str(),
+           readable_field(row, "description").c_str());
+  }
   return 0;
 }
 

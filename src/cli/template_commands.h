@@ -17,6 +17,9 @@ struct InstalledTemplate {
   Digest image;
 };
 
+// The name in the text of a template.toml; `path` is for messages.
+Result<std::string> read_template_name(const std::string& manifest, const std::string& path);
+
 // `directory` holds template.toml, image.erofs and digest. The image must have that digest; state
 // under `places` changes in one step, or not at all.
 Result<InstalledTemplate> install_template(const Places& places, const std::string& directory);

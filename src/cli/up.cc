@@ -1,14 +1,17 @@
 // `atoll up`: makes the directories, takes the lock and supervises, in the foreground or detached.
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/built_in.h"
 #include "cli/host.h"
 #include "cli/host_commands.h"
 #include "cli/log_file.h"
+#include "cli/npm_registry.h"
 #include "cli/server.h"
 #include "cli/state_directory.h"
 #include "cli/supervisor.h"
@@ -52,9 +55,18 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
                               .lock_path = places.daemon_lock(),
                               .log_path = logged ? places.logs() + "/atolld.log" : "",
                               .can_check = true};
+  SupervisedProgram builder = {.name = "atoll-builder",
+                               .path = plan.binaries + "/atoll-builder",
+                               .arguments = {"--state-dir", places.state, "--run-dir", places.run,
+                                             "--client-uid", std::to_string(plan.daemon.uid)},
+                               .identity = std::nullopt,
+                               .lock_path = places.builder_lock(),
+                               .log_path = logged ? places.logs() + "/atoll-builder.log" : ""};
+  if (std::string registry = find_npm_registry(); !registry.empty())
+    builder.arguments.insert(builder.arguments.end(), {"--npm-registry", registry});
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
   if (!plan.up.warm_pool) daemon.arguments.push_back("--no-warm-pool");
-  return {std::move(warden), std::move(daemon)};
+  return {std::move(warden), std::move(builder), std::move(daemon)};
 }
 
 Result<UpPlan> make_plan(const CommandLine& line, const UpCommand& up) {
@@ -62,8 +74,8 @@ Result<UpPlan> make_plan(const CommandLine& line, const UpCommand& up) {
   UpPlan plan{.places = line.places, .up = up, .daemon = {}, .binaries = ""};
   ATOLL_TRY(plan.daemon, find_daemon_identity());
   ATOLL_TRY(plan.binaries, find_binaries());
-  for (const char* name :
-       {"/atoll-warden", "/atolld", "/atoll-agent", "/atoll-sudo", "/atoll-notary"})
+  for (const char* name : {"/atoll-warden", "/atolld", "/atoll-agent", "/atoll-sudo",
+                           "/atoll-notary", "/atoll-builder"})
     if (access((plan.binaries + name).c_str(), X_OK) != 0)
       return Error::system("find " + plan.binaries + name);
   return plan;
@@ -101,6 +113,7 @@ Replacement replace_programs(Supervisor& supervisor, const UpPlan& plan, int pro
   bool has_daemon = programs == 0 || programs == static_cast<int>(RestartCommand::What::kDaemon);
   Supervisor::Wish wish;
   if (has_warden) wish.names.push_back("atoll-warden");
+  if (has_warden && has_daemon) wish.names.push_back("atoll-builder");
   if (has_daemon) wish.names.push_back("atolld");
   wish.ready = [&plan] { return check_all_ready(plan.places); };
   return supervisor.replace(wish);
@@ -199,7 +212,7 @@ Result<void> wait_until_ready(const UpPlan& plan, int supervisor) {
 }
 
 void show_logs(const UpPlan& plan) {
-  for (const char* name : {"supervisor", "atoll-warden", "atolld"}) {
+  for (const char* name : {"supervisor", "atoll-warden", "atoll-builder", "atolld"}) {
     std::string path = plan.places.logs() + "/" + name + ".log";
     if (access(path.c_str(), F_OK) != 0) continue;
     std::string lines = escape_controls(last_lines(path, kShownLogLines));
@@ -246,6 +259,8 @@ Result<int> run_command(const CommandLine& line, const UpCommand& up) {
   ATOLL_TRY_VOID(refuse_second(plan));
   ATOLL_TRY_VOID(refuse_taken_port(plan));
   ATOLL_TRY_VOID(make_state_directories(plan.places, plan.daemon));
+  umask(022);
+  ATOLL_TRY_VOID(install_built_in(plan.binaries, plan.places));
   if (up.mode == UpCommand::Mode::kDetached) return detach(plan, line.format);
   ATOLL_TRY_VOID(supervise(plan));
   return 0;

@@ -25,6 +25,7 @@
 #include "api/v1/receipt.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
+#include "api/v1/templates.h"
 #include "api/v1/usage.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
@@ -67,14 +68,16 @@ Task<void> pause_for(std::chrono::milliseconds time) {
 }
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
-Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::Idempotency& idempotency,
-                   api::Router& router, const Options& options) {
+Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::TemplateBuilds& builds,
+                   sandbox::Idempotency& idempotency, api::Router& router, const Options& options) {
   while (true) {
     auto adopted = co_await sandboxes.adopt();
     if (adopted) break;
     log_info("waiting for the warden", {adopted.error()});
     co_await pause_for(kAdoptPause);
   }
+  auto loaded = co_await builds.load();
+  if (!loaded) log_error("templates cannot be read", {loaded.error()});
   router.set_ready();
   log_info("ready");
   // detached: the daemon's own life, as this
@@ -83,6 +86,7 @@ Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::Idempotency& idempote
   while (true) {
     co_await sandboxes.wait_due();
     co_await sandboxes.sweep();
+    co_await builds.sweep();
     co_await idempotency.sweep();
   }
 }
@@ -138,7 +142,8 @@ Result<void> run_daemon(const Options& options) {
             store::OutputLogs::open(own_directory + "/outputs", options.log_budget_bytes));
   ATOLL_TRY(auto artifacts,
             store::Artifacts::open(own_directory + "/artifacts", kArtifactBudgetBytes));
-  ATOLL_TRY(auto templates, store::Templates::open(options.state_directory + "/templates"));
+  ATOLL_TRY(auto installed, store::Templates::open(options.state_directory + "/templates"));
+  ATOLL_TRY(auto packs, store::TemplatePacks::open(own_directory + "/packs"));
 
   // Suspended coroutines are destroyed with the io_context and still hold reservations and logs:
   // what they hold is declared before it, what holds sockets and timers of it after it.
@@ -149,7 +154,11 @@ Result<void> run_daemon(const Options& options) {
   isolate::JailDriver driver(context.get_executor(), options.run_directory);
   sandbox::Keys keys(ledger);
   sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs, artifacts};
+  sandbox::Templates templates(installed, options.state_directory + "/built-in");
   sandbox::Sandboxes sandboxes(services, admission, templates);
+  sandbox::TemplateBuilds builds(sandboxes, templates, packs,
+                                 {options.state_directory + "/images", options.run_directory});
+  templates.set_on_wanted([&](const std::string& name) { return builds.want_built_in(name); });
 
   sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
   api::Traffic traffic(clock, options.traffic);
@@ -167,6 +176,7 @@ Result<void> run_daemon(const Options& options) {
   api::v1::add_key_routes(router, keys);
   api::v1::add_usage_routes(router, sandboxes);
   api::v1::add_limits_route(router, sandboxes, admission);
+  api::v1::add_template_routes(router, builds, templates);
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,
@@ -179,7 +189,7 @@ Result<void> run_daemon(const Options& options) {
   // detached: these three are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
   asio::co_spawn(context, stop_on_signal(*server), asio::detached);
-  asio::co_spawn(context, take_up(sandboxes, idempotency, router, options), asio::detached);
+  asio::co_spawn(context, take_up(sandboxes, builds, idempotency, router, options), asio::detached);
   context.run();
   ledger.finish();
   log_info("stopped");

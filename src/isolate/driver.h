@@ -50,6 +50,8 @@ class Driver {
   virtual Task<Result<std::vector<SandboxId>>> list() = 0;
   // What is enforced for an isolate, as signed JSON text. kNotFound when it does not exist.
   virtual Task<Result<std::string>> receipt(SandboxId id) = 0;
+  // Forgets an image that no isolate is started from any more; nothing is a success.
+  virtual Task<Result<void>> remove_image(Digest image) = 0;
   // A fresh agent stream. kNotFound when the agent is gone for good.
   virtual Task<Result<AgentSocket>> connect_agent(SandboxId id) = 0;
 };

@@ -295,6 +295,8 @@ Task<Result<std::string>> FakeDriver::receipt(SandboxId id) {
   co_return "{\"receipt\":{\"sandbox\":\"" + id.string() + "\",\"driver\":\"fake\"}}\n";
 }
 
+Task<Result<void>> FakeDriver::remove_image(Digest) { co_return Result<void>(); }
+
 Task<Result<AgentSocket>> FakeDriver::connect_agent(SandboxId id) {
   auto found = agents_.find(id);
   if (found == agents_.end() || found->second->dead)

@@ -38,6 +38,7 @@ class FakeDriver final : public Driver {
   Task<Result<void>> change_limits(SandboxId id, WallLimits limits) override;
   Task<Result<std::vector<SandboxId>>> list() override;
   Task<Result<std::string>> receipt(SandboxId id) override;
+  Task<Result<void>> remove_image(Digest image) override;
   Task<Result<AgentSocket>> connect_agent(SandboxId id) override;
 
   // The next launch, or every remove until told otherwise, fails like this.

@@ -122,6 +122,13 @@ Task<Result<std::string>> JailDriver::receipt(SandboxId id) {
   co_return std::move(answer.receipt);
 }
 
+Task<Result<void>> JailDriver::remove_image(Digest image) {
+  warden::Request request = make_request(warden::Operation::kRemoveImage);
+  request.image = image.bytes();
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, "remove image");
+}
+
 Task<Result<AgentSocket>> JailDriver::connect_agent(SandboxId id) {
   ATOLL_CO_TRY(Fd directory, open_file(run_directory_ + "/agents", O_PATH | O_DIRECTORY));
   auto fd = linux::connect_at(directory.get(), id.string(), SOCK_STREAM | SOCK_NONBLOCK);

@@ -84,7 +84,14 @@ FileEntry to_entry(const TarEntry& tar) {
   return entry;
 }
 
-TarEntry to_tar(const FileEntry& entry) {
+Task<void> let_others_work() {
+  auto executor = co_await boost::asio::this_coro::executor;
+  co_await boost::asio::post(executor, boost::asio::use_awaitable);
+}
+
+}  // namespace
+
+TarEntry to_tar_entry(const FileEntry& entry) {
   TarEntry tar{.path = entry.path,
                .mode = entry.mode & 0777,
                .uid = entry.uid,
@@ -98,13 +105,6 @@ TarEntry to_tar(const FileEntry& entry) {
   if (!entry.hard_link.empty()) tar.target = entry.hard_link;
   return tar;
 }
-
-Task<void> let_others_work() {
-  auto executor = co_await boost::asio::this_coro::executor;
-  co_await boost::asio::post(executor, boost::asio::use_awaitable);
-}
-
-}  // namespace
 
 Result<ArchiveUpload> ArchiveUpload::create(const std::string& directory) {
   std::string name = directory + "/archive-XXXXXX";
@@ -193,7 +193,7 @@ Task<Result<std::string>> ArchiveDownload::next() {
   }
   left_ = entry->size;
   follows_ = store::tar_padding(entry->size);
-  co_return store::tar_header(to_tar(*entry));
+  co_return store::tar_header(to_tar_entry(*entry));
 }
 
 }  // namespace atl::sandbox

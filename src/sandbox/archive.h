@@ -39,6 +39,9 @@ class ArchiveUpload {
   uint64_t bytes_ = 0;
 };
 
+// As a tar archive has it: permission bits, owner, time and target.
+store::TarEntry to_tar_entry(const FileEntry& entry);
+
 // The tree as a tar archive, piece by piece.
 class ArchiveDownload {
  public:

@@ -55,7 +55,7 @@ Result<void> check_usable(const Sandbox& held, const CreateSandbox& request) {
 
 }  // namespace
 
-Sandboxes::Sandboxes(Services services, Admission& admission, store::Templates& templates)
+Sandboxes::Sandboxes(Services services, Admission& admission, Templates& templates)
     : services_(services),
       admission_(admission),
       templates_(templates),
@@ -66,7 +66,11 @@ Sandboxes::Sandboxes(Services services, Admission& admission, store::Templates& 
 
 Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
                                               const CreateSandbox& request) const {
-  ATOLL_TRY(auto found, templates_.find_template(request.template_name));
+  std::optional<store::Template> found;
+  if (request.image) found = store::Template{.manifest = {}, .image = *request.image};
+  if (!found) {
+    ATOLL_TRY(found, templates_.find_template(tenant, request.template_name));
+  }
   if (!found)
     return Error(Code::kNotFound, "there is no template " + request.template_name)
         .with_reason("template_not_found")
@@ -252,6 +256,13 @@ std::shared_ptr<Sandbox> Sandboxes::find_named(store::TenantId tenant,
                                                const std::string& name) const {
   auto found = names_.find(Name(tenant, name));
   return found == names_.end() ? nullptr : find(tenant, found->second);
+}
+
+std::vector<Digest> Sandboxes::images() const {
+  std::vector<Digest> used;
+  for (const auto& [id, sandbox] : all_) used.push_back(sandbox->row().image);
+  for (const Digest& image : pool_.images()) used.push_back(image);
+  return used;
 }
 
 Task<Result<void>> Sandboxes::remove(store::TenantId tenant, SandboxId id) {

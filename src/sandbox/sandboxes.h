@@ -14,8 +14,8 @@
 
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_change.h"
+#include "sandbox/templates.h"
 #include "sandbox/warm_pool.h"
-#include "store/templates.h"
 
 namespace atl::sandbox {
 
@@ -25,6 +25,8 @@ enum class OnNameConflict : unsigned char { kError, kUse };
 // A checked request; absent limits come from the template.
 struct CreateSandbox {
   std::string template_name;
+  // Starts from this image instead, with the usual limits: for the setup of a template.
+  std::optional<Digest> image;
   std::optional<std::string> name;
   OnNameConflict on_name_conflict = OnNameConflict::kError;
   std::optional<uint32_t> cpu_millis;
@@ -58,7 +60,7 @@ struct Created {
 
 class Sandboxes {
  public:
-  Sandboxes(Services services, Admission& admission, store::Templates& templates);
+  Sandboxes(Services services, Admission& admission, Templates& templates);
 
   Task<Result<Created>> create(store::TenantId tenant, CreateSandbox request);
   std::shared_ptr<Sandbox> find(store::TenantId tenant, SandboxId id) const;
@@ -83,7 +85,9 @@ class Sandboxes {
   SteadyTime next_due() const;
 
   Services& services() { return services_; }
-  store::Templates& templates() { return templates_; }
+  Templates& templates() { return templates_; }
+  // What those that exist, or wait to be given out, were started from.
+  std::vector<Digest> images() const;
   WarmPool& pool() { return pool_; }
   // Every one, also those that no call finds any more.
   const std::map<SandboxId, std::shared_ptr<Sandbox>>& all() const { return all_; }
@@ -115,7 +119,7 @@ class Sandboxes {
 
   Services services_;
   Admission& admission_;
-  store::Templates& templates_;
+  Templates& templates_;
   WarmPool pool_;
   std::map<SandboxId, std::shared_ptr<Sandbox>> all_;
   std::map<Name, SandboxId> names_;

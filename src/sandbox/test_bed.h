@@ -116,7 +116,8 @@ class TestBed {
           ledger(must(store::Catalog::open(bed.directory_ + "/atoll.db"))),
           outputs(must(store::OutputLogs::open(bed.directory_ + "/outputs", 1ull << 30))),
           artifacts(must(store::Artifacts::open(bed.directory_ + "/artifacts", 1ull << 30))),
-          templates(must(store::Templates::open(bed.directory_ + "/templates"))),
+          installed(must(store::Templates::open(bed.directory_ + "/templates"))),
+          templates(installed, bed.directory_ + "/built-in"),
           keys(ledger),
           sandboxes({context.get_executor(), *bed.driver, ledger, bed.clock, outputs, artifacts},
                     admission, templates) {}
@@ -124,7 +125,8 @@ class TestBed {
     Ledger ledger;
     store::OutputLogs outputs;
     store::Artifacts artifacts;
-    store::Templates templates;
+    store::Templates installed;
+    Templates templates;
     boost::asio::io_context context;  // after what suspended coroutines hold
     Keys keys;
     Sandboxes sandboxes;

@@ -53,7 +53,7 @@ uint64_t microseconds_since(SteadyTime start) {
 
 }  // namespace
 
-WarmPool::WarmPool(Services& services, Admission& admission, store::Templates& templates)
+WarmPool::WarmPool(Services& services, Admission& admission, Templates& templates)
     : services_(services),
       admission_(admission),
       templates_(templates),
@@ -104,6 +104,13 @@ size_t WarmPool::size() const {
   return all;
 }
 
+std::vector<Digest> WarmPool::images() const {
+  std::vector<Digest> used;
+  for (const auto& [name, pool] : pools_)
+    for (const WarmIsolate& isolate : pool.ready) used.push_back(isolate.image);
+  return used;
+}
+
 Task<void> WarmPool::run() {
   while (true) {
     auto found = find_templates();
@@ -128,13 +135,11 @@ Task<void> WarmPool::run() {
 
 Result<void> WarmPool::find_templates() {
   for (auto& [name, pool] : pools_) pool.floor = 0;
-  ATOLL_TRY(std::vector<std::string> names, templates_.list());
-  for (const std::string& name : names) {
-    auto found = templates_.find_template(name);
-    bool usable = found.ok() && *found && !(*found)->manifest.pool_singleton;
-    if (usable && (*found)->manifest.pool_warm > 0)
-      pools_[name].floor = (*found)->manifest.pool_warm;
-  }
+  // Those that everybody may use; one that is not built is not built for this.
+  ATOLL_TRY(std::vector<KnownTemplate> all, templates_.list(store::kLocalTenant));
+  for (const KnownTemplate& known : all)
+    if (known.image && !known.manifest.pool_singleton && known.manifest.pool_warm > 0)
+      pools_[known.name].floor = known.manifest.pool_warm;
   return {};
 }
 
@@ -171,9 +176,9 @@ Task<bool> WarmPool::tend(std::string name) {
 }
 
 Task<Result<WarmIsolate>> WarmPool::launch(std::string name) {
-  ATOLL_CO_TRY(auto found, templates_.find_template(name));
-  if (!found) co_return Error(Code::kNotFound, "the template is gone");
-  WarmIsolate isolate{.id = SandboxId::draw(), .image = found->image};
+  ATOLL_CO_TRY(auto found, templates_.find(store::kLocalTenant, name));
+  if (!found || !found->image) co_return Error(Code::kNotFound, "the template is gone");
+  WarmIsolate isolate{.id = SandboxId::draw(), .image = *found->image};
   isolate.limits = default_limits(found->manifest.defaults);
   fill_random(isolate.nonce);
   ATOLL_CO_TRY(isolate.reservation, admission_.reserve(idle_limits(isolate.limits)));

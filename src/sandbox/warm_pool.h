@@ -12,10 +12,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sandbox/admission.h"
 #include "sandbox/sandbox.h"
-#include "store/templates.h"
+#include "sandbox/templates.h"
 
 namespace atl::sandbox {
 
@@ -39,7 +40,7 @@ struct WarmCounts {
 
 class WarmPool {
  public:
-  WarmPool(Services& services, Admission& admission, store::Templates& templates);
+  WarmPool(Services& services, Admission& admission, Templates& templates);
 
   // One that can become a sandbox of this row, whose limits may still have to be changed.
   std::optional<WarmIsolate> take(const store::SandboxRow& row);
@@ -53,6 +54,7 @@ class WarmPool {
 
   const WarmCounts& counts() const { return counts_; }
   size_t size() const;
+  std::vector<Digest> images() const;
 
  private:
   struct Pool {
@@ -71,7 +73,7 @@ class WarmPool {
 
   Services& services_;
   Admission& admission_;
-  store::Templates& templates_;
+  Templates& templates_;
   std::map<std::string, Pool, std::less<>> pools_;
   Event changed_;
   WarmCounts counts_;

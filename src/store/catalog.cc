@@ -185,6 +185,21 @@ CREATE TRIGGER usage_of_exec AFTER UPDATE OF state ON execs
     WHERE tenant_id = new.tenant_id;
 END;
 )sql",
+    R"sql(
+CREATE TABLE templates (
+  tenant_id INTEGER NOT NULL REFERENCES tenants (tenant_id) ON DELETE CASCADE,
+  name TEXT NOT NULL CHECK (name <> ''),
+  image BLOB NOT NULL CHECK (length(image) = 32),
+  inputs BLOB NOT NULL CHECK (length(inputs) = 32),
+  pack BLOB NOT NULL CHECK (length(pack) = 32),
+  manifest TEXT NOT NULL,
+  image_bytes INTEGER NOT NULL CHECK (image_bytes >= 0),
+  created_at_ms INTEGER NOT NULL,
+  current INTEGER NOT NULL CHECK (current IN (0, 1)),
+  PRIMARY KEY (tenant_id, name, image)
+) STRICT;
+CREATE UNIQUE INDEX templates_current ON templates (tenant_id, name) WHERE current = 1;
+)sql",
 };
 
 }  // namespace

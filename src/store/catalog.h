@@ -5,6 +5,13 @@
 // anyway (sandboxes, execs, usage) is written without an fsync; what an operator was told is kept
 // (tenants, keys, idempotency keys) is synced before the call returns. Every table has a tenant_id
 // and every query takes a TenantId; the few that do not say so by name (all, all_running,
+// The metadata of one host: tenants, keys, sandboxes, execs, templates and idempotency keys, in one
+// SQLite file.
+//
+// Two classes of durability share the file through two connections. What dies with the machine
+// anyway (sandboxes, execs) is written without an fsync; what an operator was told is kept
+// (tenants, keys, templates, idempotency keys) is synced before the call returns. Every table has a
+// tenant_id and every query takes a TenantId; the few that do not say so by name (all, all_running,
 // find_by_hash).
 //
 // Every call is one transaction of its own. A Catalog belongs to one thread at a time.
@@ -20,6 +27,7 @@
 #include "store/idempotency_rows.h"
 #include "store/key_rows.h"
 #include "store/sandbox_rows.h"
+#include "store/template_rows.h"
 #include "store/tenant_rows.h"
 #include "store/usage_rows.h"
 
@@ -36,6 +44,7 @@ class Catalog {
   ExecRows& execs() { return execs_; }
   IdempotencyRows& idempotency() { return idempotency_; }
   UsageRows& usage() { return usage_; }
+  TemplateRows& templates() { return templates_; }
 
  private:
   Catalog(Database process, Database machine)
@@ -49,6 +58,7 @@ class Catalog {
   ExecRows execs_{process_};
   IdempotencyRows idempotency_{machine_};
   UsageRows usage_{process_};
+  TemplateRows templates_{machine_};
 };
 
 // The schema, for tests that start from each older version.

@@ -184,6 +184,11 @@ void read_image(TomlSection& image, TemplateManifest& manifest) {
     if (!is_archive_path(value)) image.refuse("oci_archive", "is not a file beneath the template");
     manifest.image = OciArchiveSource{value};
   }
+  if (image.text("oci_layout", value)) {
+    ++sources;
+    if (!is_archive_path(value)) image.refuse("oci_layout", "is not a place beneath the template");
+    manifest.image = OciLayoutSource{value};
+  }
   if (image.text("rootfs_tar", value)) {
     ++sources;
     if (!is_archive_path(value)) image.refuse("rootfs_tar", "is not a file beneath the template");
@@ -198,7 +203,7 @@ void read_image(TomlSection& image, TemplateManifest& manifest) {
   check_all(image, "setup", manifest.setup, is_command);
   image.finish();
   if (sources != 1)
-    image.refuse_section("needs exactly one of debian, oci, oci_archive, rootfs_tar");
+    image.refuse_section("needs exactly one of debian, oci, oci_archive, oci_layout, rootfs_tar");
 }
 
 void read_run(TomlSection& section, std::vector<LanguageRun>& runs) {
@@ -280,6 +285,8 @@ Result<TemplateManifest> parse_template_manifest(std::string_view text, const st
   if (!is_template_name(manifest.name))
     top.refuse("name", "must be 1 to 63 of a-z, 0-9 and -, and not begin with -");
   top.text("description", manifest.description);
+  top.texts("aliases", manifest.aliases);
+  check_all(top, "aliases", manifest.aliases, is_template_name);
   if (manifest.description.size() > kMaxDescriptionBytes)
     top.refuse("description", "is longer than 4096 bytes");
 

@@ -27,10 +27,14 @@ struct OciSource {
 struct OciArchiveSource {
   std::string path;  // relative to the template's folder
 };
+struct OciLayoutSource {
+  std::string path;  // a directory, relative to the template's folder
+};
 struct RootfsTarSource {
   std::string path;  // relative to the template's folder
 };
-using ImageSource = std::variant<DebianSource, OciSource, OciArchiveSource, RootfsTarSource>;
+using ImageSource =
+    std::variant<DebianSource, OciSource, OciArchiveSource, OciLayoutSource, RootfsTarSource>;
 
 // Of the registry that the host's npm is configured for, checked by its digest.
 struct NpmPackage {
@@ -66,6 +70,7 @@ struct TemplateDefaults {
 struct TemplateManifest {
   std::string name;
   std::string description;
+  std::vector<std::string> aliases;  // other names of it
   ImageSource image;
   std::vector<NpmPackage> npm;      // beside the source's own packages
   std::vector<std::string> remove;  // globs of what the image does without, absolute

@@ -125,6 +125,9 @@ TEST(TemplateManifest, EachSourceAndChoiceIsRead) {
   EXPECT_EQ(std::get<OciSource>(oci.image).reference, "docker.io/library/python:3.11-slim");
   auto archive = parse_or_die("name = \"a\"\n[image]\noci_archive = \"image.tar\"\n");
   EXPECT_EQ(std::get<OciArchiveSource>(archive.image).path, "image.tar");
+  auto layout = parse_or_die("name = \"a\"\naliases = [\"b\"]\n[image]\noci_layout = \"d\"\n");
+  EXPECT_EQ(std::get<OciLayoutSource>(layout.image).path, "d");
+  EXPECT_EQ(layout.aliases, std::vector<std::string>{"b"});
   auto tar = parse_or_die("name = \"a\"\n[image]\nrootfs_tar = \"x/root.tar.zst\"\n");
   EXPECT_EQ(std::get<RootfsTarSource>(tar.image).path, "x/root.tar.zst");
 
@@ -283,7 +286,8 @@ TEST(TemplateManifest, LimitsAreBounded) {
 
 TEST(TemplateManifest, ExactlyOneImageSource) {
   EXPECT_EQ(error_of("name = \"a\"\n[image]\nsetup = []\n"),
-            "template.toml:2: [image] needs exactly one of debian, oci, oci_archive, rootfs_tar");
+            "template.toml:2: [image] needs exactly one of debian, oci, oci_archive, "
+            "oci_layout, rootfs_tar");
   EXPECT_NE(
       error_of("name = \"a\"\n[image]\noci = \"x\"\nrootfs_tar = \"y\"\n").find("exactly one"),
       std::string::npos);

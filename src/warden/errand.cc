@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "warden/enforced_limits.h"
 #include "warden/enforcement.h"
+#include "warden/images.h"
 #include "warden/inventory.h"
 #include "warden/launch.h"
 #include "warden/layer_pool.h"
@@ -69,6 +70,11 @@ void receipt(const Host& host, const Request& request, Reply& reply, std::string
   reply.receipt_bytes = static_cast<uint32_t>(text.size());
 }
 
+void drop_image(const Host& host, const Request& request, Reply& reply) {
+  Result<void> removed = remove_image(host, Digest::from_bytes(request.image));
+  if (!removed) fail(reply, Step::kImage, removed.error());
+}
+
 void limits(const Host& host, const Request& request, Reply& reply) {
   reply.refusal = find_refusal(host, request);
   if (reply.refusal != Refusal::kNone) {
@@ -119,6 +125,9 @@ std::string serve_request(const Host& host, const Request& request) {
       break;
     case Operation::kLimits:
       limits(host, request, reply);
+      break;
+    case Operation::kRemoveImage:
+      drop_image(host, request, reply);
       break;
   }
   auto spent = std::chrono::steady_clock::now() - begin;

@@ -56,7 +56,8 @@ Result<void> check_no_limits(const Request& request) {
 
 Result<void> check_no_birth_fields(const Request& request) {
   bool none = request.open_files == 0 && is_zero(request.on_oom) && request.required == 0 &&
-              is_zero(request.image) && is_zero(request.nonce);
+              is_zero(request.image) != (request.operation == Operation::kRemoveImage) &&
+              is_zero(request.nonce);
   return none ? Result<void>() : invalid(kUnusedField);
 }
 
@@ -119,6 +120,7 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
       if (!is_zero(request.sandbox_id) && !is_id(request.sandbox_id))
         return invalid("bad sandbox id");
       break;
+    case Operation::kRemoveImage:
     case Operation::kProbe:
       if (!is_zero(request.sandbox_id)) return invalid("a sandbox id that is not used");
       break;
@@ -136,7 +138,7 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
   Reply& reply = parsed.reply;
   if (message.size() < sizeof reply) return invalid("reply is too short");
   std::memcpy(&reply, message.data(), sizeof reply);
-  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 6))
+  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 7))
     return invalid("unknown operation");
   if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kInUse))
     return invalid("unknown status");

@@ -55,12 +55,13 @@ enum class Extra : uint32_t {
 inline constexpr uint32_t kAllExtras = 0x7;
 
 enum class Operation : uint16_t {
-  kProbe = 1,    // is everything here that a jail needs?
-  kLaunch = 2,   // build an isolate
-  kRemove = 3,   // end an isolate and free all it held; removing nothing is a success
-  kList = 4,     // ids of the isolates that exist, after a given id, in order
-  kReceipt = 5,  // the signed receipt of an isolate
-  kLimits = 6,   // other limits for an isolate that runs; after a failure it has those it had
+  kProbe = 1,        // is everything here that a jail needs?
+  kLaunch = 2,       // build an isolate
+  kRemove = 3,       // end an isolate and free all it held; removing nothing is a success
+  kList = 4,         // ids of the isolates that exist, after a given id, in order
+  kReceipt = 5,      // the signed receipt of an isolate
+  kLimits = 6,       // other limits for an isolate that runs; after a failure it has those it had
+  kRemoveImage = 7,  // an image that nothing starts from any more; removing nothing is a success
 };
 
 struct Request {
@@ -68,7 +69,7 @@ struct Request {
   uint16_t version;
   Operation operation;
   uint64_t request_id;  // repeated in the reply
-  // The id, but kList: the id after which to go on, or all zero; kProbe: all zero.
+  // The id, but kList: the id after which to go on, or all zero; kProbe, kRemoveImage: all zero.
   std::array<char, SandboxId::kLength> sandbox_id;
   // kLaunch, and kLimits those without a mark; zero otherwise.
   uint32_t cpu_millis;
@@ -79,8 +80,8 @@ struct Request {
   uint64_t disk_bytes_per_second;  // read and written each; 0: not limited
   OnOom on_oom;                    // this and all that follow: kLaunch only
   uint8_t reserved[3];
-  uint32_t required;  // bits of Extra that the caller insists on
-  std::array<unsigned char, Digest::kBytes> image;
+  uint32_t required;                                // bits of Extra that the caller insists on
+  std::array<unsigned char, Digest::kBytes> image;  // kRemoveImage too
   std::array<unsigned char, kNonceBytes> nonce;
 };
 static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 128);

@@ -11,7 +11,7 @@ LIBRARIES = (
     (re.compile(r"boost/beast"), {"http"}, "Boost.Beast"),
     (
         re.compile(r"boost/json"),
-        {"http", "store", "api", "daemon", "cli", "egress", "tests", "bench"},
+        {"http", "store", "api", "builder", "daemon", "cli", "egress", "tests", "bench"},
         "Boost.JSON",
     ),
     (re.compile(r"toml\+\+"), {"store", "daemon", "cli"}, "toml++"),

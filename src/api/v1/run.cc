@@ -184,7 +184,7 @@ Result<json::object> phases_json(const Phases& phases) {
 
 http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
   SteadyTime begin = std::chrono::steady_clock::now();
-  ATOLL_CO_TRY(RunRequest run, parse_run(call.body, sandboxes.templates()));
+  ATOLL_CO_TRY(RunRequest run, parse_run(call.body, sandboxes.templates(), call.tenant));
   ATOLL_CO_TRY(sandbox::Created created, co_await sandboxes.create(call.tenant, run.create));
   std::shared_ptr<Sandbox> sandbox = created.sandbox;
   Doomed doomed(sandboxes, sandbox);

@@ -255,7 +255,8 @@ uint64_t timeout_of(const json::object& exec) {
 
 }  // namespace
 
-Result<RunRequest> parse_run(std::string_view body, store::Templates& templates) {
+Result<RunRequest> parse_run(std::string_view body, sandbox::Templates& templates,
+                             store::TenantId tenant) {
   ATOLL_TRY(json::object object, parse_object(body));
   RunRequest run;
   // A run deletes its sandbox: never one that was there before.
@@ -273,7 +274,7 @@ Result<RunRequest> parse_run(std::string_view body, store::Templates& templates)
   if (!has_command && !has_program)
     return invalid("cmd", "cmd, shell, code or files is required", "missing_field");
   ATOLL_TRY(run.create, parse_create(json::serialize(object)));
-  ATOLL_TRY(auto found, templates.find_template(run.create.template_name));
+  ATOLL_TRY(auto found, templates.find_template(tenant, run.create.template_name));
   // One that is not there is refused by the create.
   if (!has_command && found) ATOLL_TRY_VOID(plan_program(program, found->manifest, run));
   uint64_t timeout_ms = timeout_of(run.exec) + (run.compile ? timeout_of(*run.compile) : 0);

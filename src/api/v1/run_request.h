@@ -29,6 +29,7 @@ struct RunRequest {
   std::optional<sandbox::ChangeSandbox> after_compile;
 };
 
-Result<RunRequest> parse_run(std::string_view body, store::Templates& templates);
+Result<RunRequest> parse_run(std::string_view body, sandbox::Templates& templates,
+                             store::TenantId tenant);
 
 }  // namespace atl::api::v1

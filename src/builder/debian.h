@@ -1,0 +1,20 @@
+// A root tar from Debian packages, by mmdebstrap, in a jail with the network. Maintainer scripts of
+// packages are foreign code: they run in here and nowhere else.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "store/template_manifest.h"
+
+namespace atl::builder {
+
+// Leaves the tar at `target`. Packages are taken from /cache if they are there, and left there.
+// `files`: a directory whose Python sources are compiled with the others; empty: none.
+Result<void> make_debian_root(const store::DebianSource& source, const std::string& files,
+                              const std::string& target);
+
+// Whether an entry of that tar belongs in an image: not caches, lists, logs and the like.
+bool is_kept_of_debian(std::string_view path);
+
+}  // namespace atl::builder

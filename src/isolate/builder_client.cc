@@ -1,0 +1,121 @@
+#include "isolate/builder_client.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/generic/seq_packet_protocol.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/file.h"
+#include "isolate/event.h"
+#include "linux/unix_socket.h"
+
+namespace atl::isolate {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+constexpr size_t kLogPieceBytes = 16 * 1024;
+// How long the end of the log may come after the answer: whoever held it has ended.
+constexpr std::chrono::seconds kLogEndTime{5};
+
+// The end of the log that is read, shared by its reader and the build.
+struct LogReader {
+  LogReader(asio::any_io_executor executor, Fd fd) : stream(executor), ended_event(executor) {
+    stream.assign(fd.release());
+  }
+  asio::posix::stream_descriptor stream;
+  Event ended_event;
+  bool ended = false;
+};
+
+Task<void> read_log(std::shared_ptr<LogReader> reader, std::function<void(std::string_view)> log) {
+  std::string buffer(kLogPieceBytes, '\0');
+  while (true) {
+    asio::mutable_buffer room = asio::buffer(buffer);
+    auto [error, count] = co_await reader->stream.async_read_some(room, kToken);
+    if (error) break;
+    log({buffer.data(), count});
+  }
+  reader->ended = true;
+  reader->ended_event.notify_all();
+}
+
+Error unavailable(std::string message) {
+  return Error(Code::kUnavailable, std::move(message)).with_reason("builder_unavailable");
+}
+
+Result<BuiltImage> to_result(const builder::Reply& reply) {
+  if (reply.magic != builder::kMagic || reply.version != builder::kVersion ||
+      reply.message_bytes > builder::kMaxMessageBytes)
+    return unavailable("the builder's answer is malformed");
+  std::string message(reply.message.data(), reply.message_bytes);
+  switch (reply.status) {
+    case builder::Status::kBuilt:
+      return BuiltImage{.image = Digest::from_bytes(reply.image), .image_bytes = reply.image_bytes};
+    case builder::Status::kRefused:
+      return Error(Code::kInvalid, message).with_reason("build_refused");
+    case builder::Status::kFailed:
+      return Error(Code::kUnavailable, message).with_reason("build_failed");
+    case builder::Status::kBusy:
+      break;
+  }
+  return unavailable(message);
+}
+
+Result<Fd> begin(const std::string& run_directory, const BuildOrder& order, int log) {
+  ATOLL_TRY(Fd directory, open_file(run_directory, O_PATH | O_DIRECTORY));
+  auto socket =
+      linux::connect_at(directory.get(), builder::kSocketName, SOCK_SEQPACKET | SOCK_NONBLOCK);
+  if (!socket) return unavailable(socket.error().message());
+  builder::Request request = {.magic = builder::kMagic,
+                              .version = builder::kVersion,
+                              .operation = order.operation,
+                              .flags = order.flags,
+                              .reserved = 0};
+  std::array<int, builder::kRequestFds> fds = {order.file, log};
+  auto sent = linux::send_message(socket->get(),
+                                  {reinterpret_cast<const char*>(&request), sizeof request}, fds);
+  if (!sent) return unavailable(sent.error().message());
+  return std::move(*socket);
+}
+
+}  // namespace
+
+Task<Result<BuiltImage>> BuilderClient::build(BuildOrder order,
+                                              std::function<void(std::string_view)> log) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) co_return Error::system("pipe");
+  Fd log_end(ends[0]), log_start(ends[1]);
+  ATOLL_CO_TRY(Fd connected, begin(run_directory_, order, log_start.get()));
+  log_start.reset();
+  auto reader = std::make_shared<LogReader>(executor_, std::move(log_end));
+  // detached: it owns a share of the reader and ends with the log, whose other end the build has
+  asio::co_spawn(executor_, read_log(reader, std::move(log)), asio::detached);
+  asio::generic::seq_packet_protocol::socket socket(executor_);
+  boost::system::error_code failure;
+  socket.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), connected.get(), failure);
+  if (failure) co_return unavailable("connect to the builder: " + failure.message());
+  (void)connected.release();
+  builder::Reply reply = {};
+  asio::mutable_buffer room(&reply, sizeof reply);
+  asio::socket_base::message_flags flags = 0;
+  auto [error, count] = co_await socket.async_receive(room, flags, kToken);
+  auto deadline = std::chrono::steady_clock::now() + kLogEndTime;
+  if (!reader->ended) co_await reader->ended_event.wait_until(deadline);
+  if (error || count != sizeof reply) co_return unavailable("the builder ended");
+  co_return to_result(reply);
+}
+
+}  // namespace atl::isolate

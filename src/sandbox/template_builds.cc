@@ -1,0 +1,296 @@
+#include "sandbox/template_builds.h"
+
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/crash_point.h"
+#include "base/log.h"
+#include "sandbox/template_setup.h"
+
+namespace atl::sandbox {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// `atoll template add` puts an image in its place before it names it.
+constexpr time_t kCollectAgeSeconds = 600;
+constexpr std::chrono::minutes kCollectPause{10};
+// Before a built-in template that could not be built is tried again for somebody who wants it.
+constexpr std::chrono::seconds kRetryPause{30};
+
+template <typename Work, typename Slot>
+Task<void> invoke(Work work, Slot slot) {
+  slot->emplace(work());
+  co_return;
+}
+
+// On the pool's thread, which may wait for the disk.
+template <typename Work>
+Task<std::invoke_result_t<Work>> run_on(asio::thread_pool& pool, Work work) {
+  // Shared, because the job may still be running when the asker is destroyed at shutdown.
+  auto result = std::make_shared<std::optional<std::invoke_result_t<Work>>>();
+  auto job = invoke(std::move(work), result);
+  auto executor = pool.get_executor();
+  co_await asio::co_spawn(executor, std::move(job), asio::use_awaitable);
+  co_return std::move(**result);
+}
+
+}  // namespace
+
+struct TemplateBuilds::Order {
+  std::shared_ptr<TemplateBuild> build;
+  store::TemplatePack pack;
+};
+
+TemplateBuilds::TemplateBuilds(Sandboxes& sandboxes, Templates& templates,
+                               store::TemplatePacks& packs, TemplatePlaces places)
+    : sandboxes_(sandboxes),
+      templates_(templates),
+      packs_(packs),
+      places_(std::move(places)),
+      client_(sandboxes.services().executor, places_.run),
+      reader_(1),
+      turn_(sandboxes.services().executor) {}
+
+Task<Result<void>> TemplateBuilds::load_rows() {
+  auto read = [](store::Catalog& catalog) { return catalog.templates().all(); };
+  ATOLL_CO_TRY(auto rows, co_await sandboxes_.services().ledger.run(read));
+  co_return templates_.set_rows(std::move(rows));
+}
+
+Task<Result<void>> TemplateBuilds::load() {
+  ATOLL_CO_TRY_VOID(co_await load_rows());
+  co_await collect();
+  co_return Result<void>();
+}
+
+bool TemplateBuilds::is_built(store::TenantId tenant, const store::TemplatePack& pack) const {
+  const store::TemplateRow* row = templates_.find_row(tenant, pack.manifest.name);
+  std::string image = row == nullptr ? "" : places_.images + "/" + row->image.string() + ".erofs";
+  return row != nullptr && row->inputs == pack.inputs && access(image.c_str(), R_OK) == 0;
+}
+
+void TemplateBuilds::remember(std::shared_ptr<TemplateBuild> build) {
+  std::erase_if(known_, [&](const auto& one) {
+    return one->ended() && one->tenant() == build->tenant() && one->name() == build->name();
+  });
+  while (known_.size() >= kMaxKnownBuilds) {
+    auto oldest =
+        std::find_if(known_.begin(), known_.end(), [](const auto& one) { return one->ended(); });
+    if (oldest == known_.end()) break;
+    known_.erase(oldest);
+  }
+  known_.push_back(std::move(build));
+}
+
+std::shared_ptr<TemplateBuild> TemplateBuilds::find(store::TenantId tenant,
+                                                    std::string_view name) const {
+  for (store::TenantId owner : {tenant, store::kLocalTenant})
+    for (auto one = known_.rbegin(); one != known_.rend(); ++one)
+      if ((*one)->tenant() == owner && (*one)->name() == name) return *one;
+  return nullptr;
+}
+
+Task<Result<std::shared_ptr<TemplateBuild>>> TemplateBuilds::begin(PackOrder asked, Fd file) {
+  auto work = [given = std::move(file)]() mutable {
+    return store::open_template_pack(std::move(given));
+  };
+  auto read = co_await run_on(reader_, std::move(work));
+  if (!read) co_return std::move(read).error();
+  auto order = std::make_shared<Order>(Order{.build = nullptr, .pack = std::move(*read)});
+  const std::string& name = order->pack.manifest.name;
+  store::TenantId tenant = asked.tenant;
+  if (!asked.name.empty() && asked.name != name)
+    co_return Error(Code::kInvalid, "template.toml names " + name + ", the request " + asked.name)
+        .with_reason("invalid_template");
+  for (const auto& one : known_)
+    if (!one->ended() && one->tenant() == tenant && one->name() == name)
+      co_return Error(Code::kConflict, "the template " + name + " is being built")
+          .with_reason("template_busy");
+  if (under_way_ >= kMaxWaitingBuilds)
+    co_return Error(Code::kExhausted, "too many builds wait").with_reason("too_many_builds");
+  auto build = std::make_shared<TemplateBuild>(sandboxes_.services().executor, tenant, name);
+  order->build = build;
+  remember(build);
+  if (asked.freshness == Freshness::kAsBuilt && is_built(tenant, order->pack)) {
+    build->append("nothing has changed\n");
+    build->set_built(templates_.find_row(tenant, name)->image);
+    co_return build;
+  }
+  ++under_way_;
+  // detached: it owns the build, which goes on whoever waits for it, until the io_context ends
+  asio::co_spawn(sandboxes_.services().executor, run(*this, order), asio::detached);
+  co_return build;
+}
+
+Result<std::shared_ptr<TemplateBuild>> TemplateBuilds::begin_built_in(const std::string& name,
+                                                                      Freshness freshness) {
+  std::optional<std::string> folder = templates_.find_built_in(name);
+  if (!folder)
+    return Error(Code::kNotFound, "no template " + name + " comes with Atoll")
+        .with_reason("template_not_found");
+  for (const auto& one : known_)
+    if (!one->ended() && one->tenant() == store::kLocalTenant && one->name() == name) return one;
+  if (under_way_ >= kMaxWaitingBuilds)
+    return Error(Code::kExhausted, "too many builds wait").with_reason("too_many_builds");
+  auto executor = sandboxes_.services().executor;
+  auto build = std::make_shared<TemplateBuild>(executor, store::kLocalTenant, name);
+  remember(build);
+  ++under_way_;
+  // detached: it owns the build, which goes on whoever waits for it, until the io_context ends
+  asio::co_spawn(executor, run_built_in(*this, build, *folder, freshness), asio::detached);
+  return build;
+}
+
+Result<void> TemplateBuilds::want_built_in(const std::string& name) {
+  std::shared_ptr<TemplateBuild> last = find(store::kLocalTenant, name);
+  if (last && last->failure() && std::chrono::steady_clock::now() < last->ended_at() + kRetryPause)
+    return Error(Code::kUnavailable,
+                 "the template " + name + " was not built: " + last->failure()->message())
+        .with_reason("build_failed")
+        .with_field("template");
+  ATOLL_TRY([[maybe_unused]] auto begun, begin_built_in(name, Freshness::kAsBuilt));
+  return {};
+}
+
+Task<void> TemplateBuilds::run_built_in(TemplateBuilds& self, std::shared_ptr<TemplateBuild> build,
+                                        std::string folder, Freshness freshness) {
+  auto work = [folder, into = self.packs_.directory()]() -> Result<store::TemplatePack> {
+    ATOLL_TRY(Fd file, store::pack_folder(folder, into));
+    return store::open_template_pack(std::move(file));
+  };
+  auto pack = co_await run_on(self.reader_, std::move(work));
+  bool is_current =
+      pack && freshness == Freshness::kAsBuilt && self.is_built(store::kLocalTenant, *pack);
+  if (pack && pack->manifest.name != build->name())
+    pack = Error(Code::kInvalid, folder + " has the template " + pack->manifest.name);
+  if (pack && !is_current) {
+    auto order = std::make_shared<Order>(Order{.build = build, .pack = std::move(*pack)});
+    co_await run(self, order);
+    co_return;
+  }
+  --self.under_way_;
+  if (is_current) {
+    build->append("nothing has changed\n");
+    build->set_built(self.templates_.find_row(store::kLocalTenant, build->name())->image);
+  } else {
+    build->set_failed(pack.error());
+  }
+}
+
+Task<void> TemplateBuilds::run(TemplateBuilds& self, std::shared_ptr<Order> order) {
+  while (self.busy_) co_await self.turn_.wait();
+  self.busy_ = true;
+  order->build->begin();
+  auto image = co_await self.make_image(*order);
+  Result<void> stored;
+  if (image) stored = co_await self.store(*order, *image);
+  self.busy_ = false;
+  --self.under_way_;
+  self.turn_.notify_all();
+  if (!image || !stored) {
+    Error failure = image ? stored.error() : image.error();
+    log_warning("template not built", {{"template", order->build->name()}, failure});
+    order->build->set_failed(std::move(failure));
+  } else {
+    log_info("template built",
+             {{"template", order->build->name()}, {"image", image->image.string()}});
+    order->build->set_built(image->image);
+  }
+  co_await self.collect();
+}
+
+Task<Result<isolate::BuiltImage>> TemplateBuilds::make_image(Order& order) {
+  auto build = order.build;
+  auto log = [build](std::string_view piece) { build->append(piece); };
+  isolate::BuildOrder asked{
+      .operation = builder::Operation::kPack,
+      .flags = build->tenant() == store::kLocalTenant ? builder::kWithCredentials : 0,
+      .file = order.pack.file.get()};
+  ATOLL_CO_TRY(isolate::BuiltImage image, co_await client_.build(asked, log));
+  crash_point("build.image");
+  if (order.pack.manifest.setup.empty()) co_return image;
+  TemplateSetup setup(sandboxes_, build, packs_.directory());
+  ATOLL_CO_TRY(Fd tree, co_await setup.run(image.image, order.pack.manifest));
+  crash_point("build.setup");
+  isolate::BuildOrder again{.operation = builder::Operation::kTree, .flags = 0, .file = tree.get()};
+  co_return co_await client_.build(again, log);
+}
+
+Task<Result<void>> TemplateBuilds::store(const Order& order, const isolate::BuiltImage& image) {
+  ATOLL_CO_TRY_VOID(packs_.keep(order.pack));
+  crash_point("build.pack");
+  store::TemplateRow row{.tenant = order.build->tenant(),
+                         .name = order.pack.manifest.name,
+                         .image = image.image,
+                         .inputs = order.pack.inputs,
+                         .pack = order.pack.digest,
+                         .manifest = order.pack.manifest_text,
+                         .image_bytes = image.image_bytes,
+                         .created_at_ms = to_milliseconds(sandboxes_.services().clock.wall_now()),
+                         .current = true};
+  auto put = [row](store::Catalog& catalog) { return catalog.templates().put(row); };
+  ATOLL_CO_TRY_VOID(co_await sandboxes_.services().ledger.run(put));
+  crash_point("build.stored");
+  co_return co_await load_rows();
+}
+
+Task<Result<void>> TemplateBuilds::remove(store::TenantId tenant, std::string name) {
+  auto drop = [tenant, name](store::Catalog& catalog) {
+    return catalog.templates().remove(tenant, name);
+  };
+  auto removed = co_await sandboxes_.services().ledger.run(drop);
+  if (!removed && removed.error().code() == Code::kNotFound)
+    co_return std::move(removed).error().with_reason("template_not_found");
+  if (!removed) co_return removed;
+  ATOLL_CO_TRY_VOID(co_await load_rows());
+  std::erase_if(known_, [&](const auto& one) {
+    return one->ended() && one->tenant() == tenant && one->name() == name;
+  });
+  co_await collect();
+  co_return Result<void>();
+}
+
+Task<void> TemplateBuilds::sweep() {
+  if (sandboxes_.services().clock.steady_now() < collected_at_ + kCollectPause) co_return;
+  co_await collect();
+}
+
+// Not while anything is built: what a build has made is not referred to yet.
+Task<void> TemplateBuilds::collect() {
+  if (under_way_ > 0) co_return;
+  collected_at_ = sandboxes_.services().clock.steady_now();
+  auto packed = packs_.keep_only(templates_.packs());
+  if (!packed) log_warning("packs could not be removed", {packed.error()});
+  auto used = templates_.images();
+  if (!used) {
+    log_warning("images are not collected", {used.error()});
+    co_return;
+  }
+  for (const Digest& image : sandboxes_.images()) used->push_back(image);
+  std::vector<Digest> unused;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(places_.images, error)) {
+    auto digest = Digest::parse(entry.path().stem().string());
+    struct stat facts;
+    bool old = stat(entry.path().c_str(), &facts) == 0 &&
+               facts.st_mtim.tv_sec + kCollectAgeSeconds < time(nullptr);
+    if (!digest || std::find(used->begin(), used->end(), *digest) != used->end()) continue;
+    if (old) unused.push_back(*digest);
+  }
+  for (const Digest& image : unused) {
+    auto removed = co_await sandboxes_.services().driver.remove_image(image);
+    if (!removed) log_warning("image could not be removed", {removed.error()});
+  }
+}
+
+}  // namespace atl::sandbox

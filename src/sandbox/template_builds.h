@@ -1,0 +1,93 @@
+// TemplateBuilds: turns packs into templates, one at a time and in turn: the builder makes the
+// image, a sandbox runs what `setup` asks for, the row is stored. Whatever is not stored is
+// forgotten when the process ends, and its image is collected.
+//
+// One thread; reading a pack is done by a thread of its own.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include <boost/asio/thread_pool.hpp>
+
+#include "isolate/builder_client.h"
+#include "sandbox/sandboxes.h"
+#include "sandbox/template_build.h"
+#include "sandbox/templates.h"
+#include "store/template_pack.h"
+
+namespace atl::sandbox {
+
+inline constexpr size_t kMaxKnownBuilds = 64;    // that wait, run or have ended
+inline constexpr size_t kMaxWaitingBuilds = 16;  // of all tenants
+
+struct TemplatePlaces {
+  std::string images;  // the directory of images, to read
+  std::string run;     // where the builder listens
+};
+
+// Whether a template whose pack has not changed is built again, to get newer packages.
+enum class Freshness : unsigned char { kAsBuilt, kAnew };
+
+struct PackOrder {
+  store::TenantId tenant;
+  std::string name;  // that the manifest must have; empty: any
+  Freshness freshness = Freshness::kAsBuilt;
+};
+
+class TemplateBuilds {
+ public:
+  TemplateBuilds(Sandboxes& sandboxes, Templates& templates, store::TemplatePacks& packs,
+                 TemplatePlaces places);
+
+  // Reads the rows; at start, before anybody asks for a template.
+  Task<Result<void>> load();
+
+  // The build of that pack, which may have ended already because nothing has changed. kConflict
+  // with reason template_busy: another pack of that name is being built.
+  Task<Result<std::shared_ptr<TemplateBuild>>> begin(PackOrder asked, Fd pack);
+  // Of a template that comes with Atoll, for every tenant; the one that is under way if there is
+  // one. kNotFound: there is none of that name.
+  Result<std::shared_ptr<TemplateBuild>> begin_built_in(const std::string& name,
+                                                        Freshness freshness);
+  // The same for somebody who wants to use it: one that has just failed is not tried again at once.
+  Result<void> want_built_in(const std::string& name);
+  // The newest build that a tenant may see: its own, or one for everybody.
+  std::shared_ptr<TemplateBuild> find(store::TenantId tenant, std::string_view name) const;
+
+  // All versions of the tenant's own template. kNotFound: it has none of that name.
+  Task<Result<void>> remove(store::TenantId tenant, std::string name);
+
+  // Removes images and packs that nothing refers to any more.
+  Task<void> collect();
+  // The same, if it is long ago.
+  Task<void> sweep();
+
+  store::TemplatePacks& packs() { return packs_; }
+
+ private:
+  struct Order;
+  static Task<void> run(TemplateBuilds& self, std::shared_ptr<Order> order);
+  static Task<void> run_built_in(TemplateBuilds& self, std::shared_ptr<TemplateBuild> build,
+                                 std::string folder, Freshness freshness);
+  Task<Result<isolate::BuiltImage>> make_image(Order& order);
+  Task<Result<void>> store(const Order& order, const isolate::BuiltImage& image);
+  Task<Result<void>> load_rows();
+  bool is_built(store::TenantId tenant, const store::TemplatePack& pack) const;
+  void remember(std::shared_ptr<TemplateBuild> build);
+
+  Sandboxes& sandboxes_;
+  Templates& templates_;
+  store::TemplatePacks& packs_;
+  TemplatePlaces places_;
+  isolate::BuilderClient client_;
+  boost::asio::thread_pool reader_;
+  std::deque<std::shared_ptr<TemplateBuild>> known_;
+  size_t under_way_ = 0;  // also those that wait
+  bool busy_ = false;
+  SteadyTime collected_at_{};
+  Event turn_;
+};
+
+}  // namespace atl::sandbox

@@ -1,0 +1,36 @@
+// TemplateSetup: the commands of a template's `setup`, run as root in an ordinary sandbox of the
+// image so far, without a network. What they leave behind is read out as a tar of the whole root,
+// which goes the way of every other source.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+#include "sandbox/sandboxes.h"
+#include "sandbox/template_build.h"
+
+namespace atl::sandbox {
+
+class TemplateSetup {
+ public:
+  // The tar becomes a file without a name in `directory`.
+  TemplateSetup(Sandboxes& sandboxes, std::shared_ptr<TemplateBuild> build, std::string directory)
+      : sandboxes_(sandboxes), build_(std::move(build)), directory_(std::move(directory)) {}
+
+  // kInvalid with reason build_refused: a command failed.
+  Task<Result<Fd>> run(Digest image, const store::TemplateManifest& manifest);
+
+ private:
+  Task<Result<Fd>> run_inside(std::shared_ptr<Sandbox> sandbox,
+                              const store::TemplateManifest& manifest);
+  Task<Result<void>> run_command(std::shared_ptr<Sandbox> sandbox, std::string command);
+  Task<Result<void>> read_directory(std::shared_ptr<Sandbox> sandbox, std::string name, int into);
+  Task<Result<Fd>> read_root(std::shared_ptr<Sandbox> sandbox);
+
+  Sandboxes& sandboxes_;
+  std::shared_ptr<TemplateBuild> build_;
+  std::string directory_;
+};
+
+}  // namespace atl::sandbox

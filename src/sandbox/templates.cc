@@ -1,0 +1,203 @@
+#include "sandbox/templates.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/log.h"
+
+namespace atl::sandbox {
+namespace {
+
+constexpr size_t kMaxManifestBytes = 256 * 1024;
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
+constexpr std::string_view kVersionMark = "@sha256:";
+
+struct Reference {
+  std::string name;
+  std::optional<Digest> version;
+};
+
+std::optional<Reference> parse_reference(std::string_view text) {
+  size_t mark = text.find(kVersionMark);
+  Reference reference{.name = std::string(text.substr(0, mark)), .version = {}};
+  if (!store::is_template_name(reference.name)) return std::nullopt;
+  if (mark == text.npos) return reference;
+  reference.version = Digest::parse(text.substr(mark + kVersionMark.size()));
+  if (!reference.version) return std::nullopt;
+  return reference;
+}
+
+bool is_called(const store::TemplateManifest& manifest, std::string_view name) {
+  return manifest.name == name || std::find(manifest.aliases.begin(), manifest.aliases.end(),
+                                            name) != manifest.aliases.end();
+}
+
+}  // namespace
+
+Result<void> Templates::set_rows(std::vector<store::TemplateRow> rows) {
+  std::vector<Entry> entries;
+  for (store::TemplateRow& row : rows) {
+    auto manifest = store::parse_template_manifest(row.manifest, "template " + row.name);
+    // A later version of Atoll may be stricter: such a template must be built again.
+    if (!manifest) {
+      log_warning("template cannot be used", {{"template", row.name}, manifest.error()});
+      continue;
+    }
+    entries.push_back({.row = std::move(row), .manifest = std::move(*manifest)});
+  }
+  entries_ = std::move(entries);
+  return {};
+}
+
+const Templates::Entry* Templates::find_entry(store::TenantId tenant, std::string_view name,
+                                              const std::optional<Digest>& version) const {
+  const Entry* aliased = nullptr;
+  for (const Entry& entry : entries_) {
+    bool fits = entry.row.tenant == tenant &&
+                (version ? entry.row.image == *version : entry.row.current) &&
+                is_called(entry.manifest, name);
+    if (fits && entry.row.name == name) return &entry;
+    if (fits && aliased == nullptr) aliased = &entry;
+  }
+  return aliased;
+}
+
+const store::TemplateRow* Templates::find_row(store::TenantId tenant, std::string_view name) const {
+  const Entry* found = find_entry(tenant, name, std::nullopt);
+  return found == nullptr || found->row.name != name ? nullptr : &found->row;
+}
+
+std::optional<std::string> Templates::find_built_in(std::string_view name) const {
+  if (!store::is_template_name(name)) return std::nullopt;
+  std::string folder = built_in_ + "/" + std::string(name);
+  if (access((folder + "/template.toml").c_str(), R_OK) != 0) return std::nullopt;
+  return folder;
+}
+
+const std::vector<KnownTemplate>& Templates::built_in() {
+  struct stat facts;
+  std::optional<int64_t> stamp;
+  if (stat(built_in_.c_str(), &facts) == 0)
+    stamp = facts.st_mtim.tv_sec * kNanosecondsPerSecond + facts.st_mtim.tv_nsec;
+  if (stamp == built_in_stamp_ns_) return built_in_read_;
+  built_in_stamp_ns_ = stamp;
+  built_in_read_.clear();
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(built_in_, error)) {
+    auto text = read_file(entry.path().string() + "/template.toml", kMaxManifestBytes);
+    if (!text) continue;
+    auto manifest = store::parse_template_manifest(*text, entry.path().string());
+    if (!manifest) {
+      log_warning("built-in template cannot be used", {manifest.error()});
+      continue;
+    }
+    built_in_read_.push_back({.name = entry.path().filename().string(),
+                              .origin = KnownTemplate::Origin::kBuiltIn,
+                              .manifest = std::move(*manifest),
+                              .image = {},
+                              .image_bytes = 0,
+                              .created_at_ms = {}});
+  }
+  return built_in_read_;
+}
+
+Result<std::optional<KnownTemplate>> Templates::find_installed(const std::string& name) {
+  auto found = installed_.find_template(name);
+  // One that cannot be used is told about when it is asked for; see find_template().
+  if (!found || !*found) return std::optional<KnownTemplate>();
+  return std::optional(KnownTemplate{.name = name,
+                                     .origin = KnownTemplate::Origin::kInstalled,
+                                     .manifest = (*found)->manifest,
+                                     .image = (*found)->image,
+                                     .image_bytes = 0,
+                                     .created_at_ms = {}});
+}
+
+Result<std::optional<KnownTemplate>> Templates::find_other(const std::string& name) {
+  ATOLL_TRY(std::optional<KnownTemplate> found, find_installed(name));
+  if (found) return found;
+  for (const KnownTemplate& one : built_in())
+    if (one.name == name) return std::optional(one);
+  ATOLL_TRY(std::vector<std::string> names, installed_.list());
+  for (const std::string& other : names) {
+    ATOLL_TRY(found, find_installed(other));
+    if (found && is_called(found->manifest, name)) return found;
+  }
+  for (const KnownTemplate& one : built_in())
+    if (is_called(one.manifest, name)) return std::optional(one);
+  return std::optional<KnownTemplate>();
+}
+
+Result<std::optional<KnownTemplate>> Templates::find(store::TenantId tenant,
+                                                     std::string_view name) {
+  auto reference = parse_reference(name);
+  if (!reference) return std::optional<KnownTemplate>();
+  for (store::TenantId owner : {tenant, store::kLocalTenant}) {
+    const Entry* entry = find_entry(owner, reference->name, reference->version);
+    if (entry == nullptr) continue;
+    return std::optional(KnownTemplate{
+        .name = entry->row.name,
+        .origin = owner == tenant ? KnownTemplate::Origin::kOwn : KnownTemplate::Origin::kOperator,
+        .manifest = entry->manifest,
+        .image = entry->row.image,
+        .image_bytes = entry->row.image_bytes,
+        .created_at_ms = entry->row.created_at_ms});
+  }
+  ATOLL_TRY(std::optional<KnownTemplate> other, find_other(reference->name));
+  if (other && reference->version && other->image != reference->version) other.reset();
+  return other;
+}
+
+Result<std::optional<store::Template>> Templates::find_template(store::TenantId tenant,
+                                                                std::string_view name) {
+  ATOLL_TRY(std::optional<KnownTemplate> found, find(tenant, name));
+  // Says what is wrong with one that is installed and cannot be used.
+  if (!found) return installed_.find_template(name);
+  if (found->image)
+    return std::optional(
+        store::Template{.manifest = std::move(found->manifest), .image = *found->image});
+  if (on_wanted_) ATOLL_TRY_VOID(on_wanted_(found->name));
+  return Error(Code::kUnavailable,
+               "the template " + found->name + " is being built; this happens once")
+      .with_reason("template_building")
+      .with_field("template");
+}
+
+Result<std::vector<KnownTemplate>> Templates::list(store::TenantId tenant) {
+  ATOLL_TRY(std::vector<std::string> names, installed_.list());
+  for (const Entry& entry : entries_)
+    if (entry.row.tenant == tenant || entry.row.tenant == store::kLocalTenant)
+      names.push_back(entry.row.name);
+  for (const KnownTemplate& one : built_in()) names.push_back(one.name);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<KnownTemplate> all;
+  for (const std::string& name : names) {
+    ATOLL_TRY(std::optional<KnownTemplate> found, find(tenant, name));
+    if (found) all.push_back(std::move(*found));
+  }
+  return all;
+}
+
+Result<std::vector<Digest>> Templates::images() {
+  std::vector<Digest> used;
+  for (const Entry& entry : entries_) used.push_back(entry.row.image);
+  ATOLL_TRY(std::vector<std::string> names, installed_.list());
+  for (const std::string& name : names) {
+    ATOLL_TRY(std::optional<store::Template> found, installed_.find_template(name));
+    if (found) used.push_back(found->image);
+  }
+  return used;
+}
+
+std::vector<Digest> Templates::packs() const {
+  std::vector<Digest> used;
+  for (const Entry& entry : entries_) used.push_back(entry.row.pack);
+  return used;
+}
+
+}  // namespace atl::sandbox

@@ -1,0 +1,83 @@
+// Templates: all that a sandbox can start from, by name. A tenant's own come first, then what the
+// operator has built for everybody, then what is installed on this host, then what comes with Atoll
+// and has not been built yet: asking for one of those begins its build.
+//
+// A name may be an alias, and `name@sha256:…` is the version with that image. One thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/template_rows.h"
+#include "store/templates.h"
+
+namespace atl::sandbox {
+
+struct KnownTemplate {
+  enum class Origin : unsigned char { kOwn, kOperator, kInstalled, kBuiltIn };
+  std::string name;
+  Origin origin = Origin::kOwn;
+  store::TemplateManifest manifest;
+  std::optional<Digest> image;  // nothing: not built yet
+  uint64_t image_bytes = 0;     // 0: not known
+  std::optional<int64_t> created_at_ms;
+};
+
+class Templates {
+ public:
+  // `built_in` is a directory with a folder for each template that comes with Atoll; it need not
+  // exist.
+  Templates(store::Templates& installed, std::string built_in)
+      : installed_(installed), built_in_(std::move(built_in)) {}
+
+  // Takes the place of all rows that were known.
+  Result<void> set_rows(std::vector<store::TemplateRow> rows);
+
+  // Nothing: there is no such template. An error with reason template_building: it is known, and
+  // will be there.
+  Result<std::optional<store::Template>> find_template(store::TenantId tenant,
+                                                       std::string_view name);
+  // Also one that is not built.
+  Result<std::optional<KnownTemplate>> find(store::TenantId tenant, std::string_view name);
+  // In alphabetical order; one that another hides is left out.
+  Result<std::vector<KnownTemplate>> list(store::TenantId tenant);
+
+  // The tenant's own row of that name, its current version.
+  const store::TemplateRow* find_row(store::TenantId tenant, std::string_view name) const;
+  // The folder of a template that comes with Atoll.
+  std::optional<std::string> find_built_in(std::string_view name) const;
+  // Every image that a row or an installed template names.
+  Result<std::vector<Digest>> images();
+  std::vector<Digest> packs() const;
+
+  // Called with the name of a built-in template that was asked for and is not built. An error: it
+  // cannot be built.
+  using OnWanted = std::function<Result<void>(const std::string& name)>;
+  void set_on_wanted(OnWanted call) { on_wanted_ = std::move(call); }
+
+ private:
+  struct Entry {
+    store::TemplateRow row;
+    store::TemplateManifest manifest;
+  };
+  const Entry* find_entry(store::TenantId tenant, std::string_view name,
+                          const std::optional<Digest>& version) const;
+  // Those that come with Atoll; read again when their directory has changed.
+  const std::vector<KnownTemplate>& built_in();
+  // What is installed under this very name.
+  Result<std::optional<KnownTemplate>> find_installed(const std::string& name);
+  // What is installed or comes with Atoll, by name or alias.
+  Result<std::optional<KnownTemplate>> find_other(const std::string& name);
+
+  store::Templates& installed_;
+  std::string built_in_;
+  std::vector<Entry> entries_;
+  std::vector<KnownTemplate> built_in_read_;
+  std::optional<int64_t> built_in_stamp_ns_;
+  OnWanted on_wanted_;
+};
+
+}  // namespace atl::sandbox

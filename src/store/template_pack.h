@@ -1,0 +1,50 @@
+// A pack: how a template travels, as a tar of template.toml and the files it names. Never an image:
+// it is built where it arrives. Whatever is in it is somebody else's; nothing of it is unpacked
+// here.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "store/template_manifest.h"
+
+namespace atl::store {
+
+struct TemplatePack {
+  Fd file;
+  Digest digest;  // of the archive
+  Digest inputs;  // of what is in it, however it is packed, and of the way images are made
+  std::string manifest_text;
+  TemplateManifest manifest;
+};
+
+// Reads all of it: for a thread that may wait. kInvalid with reason invalid_template or
+// invalid_archive.
+Result<TemplatePack> open_template_pack(Fd file);
+
+// A pack of one manifest alone, or of a folder; in a file without a name beside `directory`.
+Result<Fd> pack_manifest(std::string_view text, const std::string& directory);
+Result<Fd> pack_folder(const std::string& folder, const std::string& directory);
+
+// The packs of templates that were built, by digest.
+class TemplatePacks {
+ public:
+  static Result<TemplatePacks> open(const std::string& directory);
+
+  Result<void> keep(const TemplatePack& pack);
+  // kNotFound if it is not kept.
+  Result<Fd> find(const Digest& digest) const;
+  // Removes all but these.
+  Result<void> keep_only(const std::vector<Digest>& wanted);
+  const std::string& directory() const { return path_; }
+
+ private:
+  explicit TemplatePacks(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+}  // namespace atl::store
