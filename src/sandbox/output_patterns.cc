@@ -74,8 +74,8 @@ std::vector<std::string> OutputPatterns::paths_of(std::string_view name) const {
   return paths;
 }
 
-OutputPatterns output_patterns(store::Templates& templates, const store::SandboxRow& row) {
-  auto found = templates.find_template(row.template_name);
+OutputPatterns output_patterns(Templates& templates, const store::SandboxRow& row) {
+  auto found = templates.find_template(row.tenant, row.template_name);
   if (!found || !*found) return OutputPatterns();
   auto patterns = OutputPatterns::parse((*found)->manifest.outputs_collect);
   if (patterns) return std::move(*patterns);

@@ -9,8 +9,8 @@
 
 #include "base/glob.h"
 #include "base/result.h"
+#include "sandbox/templates.h"
 #include "store/sandbox_rows.h"
-#include "store/templates.h"
 
 namespace atl::sandbox {
 
@@ -42,6 +42,6 @@ class OutputPatterns {
 };
 
 // Those of the sandbox's template, as it is now; the usual ones if it is gone.
-OutputPatterns output_patterns(store::Templates& templates, const store::SandboxRow& row);
+OutputPatterns output_patterns(Templates& templates, const store::SandboxRow& row);
 
 }  // namespace atl::sandbox

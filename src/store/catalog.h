@@ -1,15 +1,8 @@
-// The metadata of one host: tenants, keys, sandboxes, execs, idempotency keys and usage, in one
-// SQLite file.
+// The metadata of one host: tenants, keys, sandboxes, execs, templates, idempotency keys and usage,
+// in one SQLite file.
 //
 // Two classes of durability share the file through two connections. What dies with the machine
 // anyway (sandboxes, execs, usage) is written without an fsync; what an operator was told is kept
-// (tenants, keys, idempotency keys) is synced before the call returns. Every table has a tenant_id
-// and every query takes a TenantId; the few that do not say so by name (all, all_running,
-// The metadata of one host: tenants, keys, sandboxes, execs, templates and idempotency keys, in one
-// SQLite file.
-//
-// Two classes of durability share the file through two connections. What dies with the machine
-// anyway (sandboxes, execs) is written without an fsync; what an operator was told is kept
 // (tenants, keys, templates, idempotency keys) is synced before the call returns. Every table has a
 // tenant_id and every query takes a TenantId; the few that do not say so by name (all, all_running,
 // find_by_hash).
