@@ -295,9 +295,11 @@ Result<Exit> decode_exit(std::string_view payload) {
     *value = reader.u64();
   exit.limits_hit = reader.u16();
   uint8_t peak_scope = reader.u8();
-  exit.may_have_outputs = reader.done() || reader.u8() != 0;  // one of the first version is silent
+  uint8_t outputs = reader.done() ? 1 : reader.u8();  // one of the first version is silent
+  exit.may_have_outputs = outputs == 1;
   if (!reader.done() || ending > 1 || cause > static_cast<uint8_t>(Cause::kUnbegun))
     return malformed("exit");
+  if (outputs > 1) return malformed("exit");
   if (peak_scope > 1 || (exit.limits_hit & ~kAllLimitBits) != 0) return malformed("exit");
   exit.peak_scope = static_cast<PeakScope>(peak_scope);
   exit.ending = static_cast<Ending>(ending);

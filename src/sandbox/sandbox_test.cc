@@ -211,8 +211,7 @@ TEST(Sandbox, AgentOfThePreviousVersionIsSpokenTo) {
   TestBed bed;
   bed.driver->spoken_version = agent::kOldestProtocolVersion;
   SandboxId id = create_idle(bed);
-  auto sandbox = bed.sandboxes().find(kTenant, id);
-  EXPECT_EQ(bed.run_exec(*sandbox, {"echo", "hi"}).verdict, "ok");
+  EXPECT_EQ(bed.run_exec(*bed.sandboxes().find(kTenant, id), {"echo", "hi"}).verdict, "ok");
   bed.restart();
   ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
   bed.settle();

@@ -55,9 +55,11 @@ struct SealedTarWriter::Target {
   int fd = -1;
   Sha256 digest;
   int system_errno = 0;
+  bool given_up = false;  // what is not finished is not to be completed
 
   static la_ssize_t write(archive*, void* data, const void* bytes, size_t size) {
     auto* self = static_cast<Target*>(data);
+    if (self->given_up) return -1;
     std::string_view text(static_cast<const char*>(bytes), size);
     auto written = write_all(self->fd, text);
     if (!written) {
@@ -69,18 +71,23 @@ struct SealedTarWriter::Target {
   }
 };
 
-void SealedTarWriter::Free::operator()(archive* writer) const {
-  archive_write_fail(writer);  // what is not finished is not to be completed
-  archive_write_free(writer);
-}
+// Not archive_write_fail() before it: then libarchive 3.6 does not free what it opened.
+void SealedTarWriter::Free::operator()(archive* writer) const { archive_write_free(writer); }
 
 SealedTarWriter::SealedTarWriter(std::unique_ptr<Target> target,
                                  std::unique_ptr<archive, Free> writer)
     : target_(std::move(target)), writer_(std::move(writer)) {}
 
 SealedTarWriter::SealedTarWriter(SealedTarWriter&&) noexcept = default;
-SealedTarWriter& SealedTarWriter::operator=(SealedTarWriter&&) noexcept = default;
-SealedTarWriter::~SealedTarWriter() = default;
+SealedTarWriter& SealedTarWriter::operator=(SealedTarWriter&& other) noexcept {
+  if (target_) target_->given_up = true;
+  writer_ = std::move(other.writer_);
+  target_ = std::move(other.target_);
+  return *this;
+}
+SealedTarWriter::~SealedTarWriter() {
+  if (target_) target_->given_up = true;
+}
 
 Error SealedTarWriter::failure(std::string_view operation) const {
   if (target_->system_errno != 0) return Error::from_errno(operation, target_->system_errno);
