@@ -23,8 +23,8 @@
 // end, break the protocol.
 //
 // An agent speaks one version; atolld those from kOldestProtocolVersion on (else kUnsupported), and
-// answers in the one that the hello names. Since 2 the hello ends with the agent's release, programs
-// may be controlled, and an exit says whether there are outputs.
+// answers in the one that the hello names. Since 2 the hello ends with the agent's release,
+// programs may be controlled, and an exit says whether there are outputs.
 // Both sides treat the other's bytes as hostile: each decoder checks every field, also left-overs.
 #pragma once
 

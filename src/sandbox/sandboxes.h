@@ -86,8 +86,6 @@ class Sandboxes {
 
   Services& services() { return services_; }
   Templates& templates() { return templates_; }
-  // What those that exist, or wait to be given out, were started from.
-  std::vector<Digest> images() const;
   WarmPool& pool() { return pool_; }
   size_t size() const { return all_.size(); }
 

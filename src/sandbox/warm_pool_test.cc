@@ -19,7 +19,7 @@ class WarmPools : public testing::Test {
         replace_file(bed_.directory() + "/templates/python/template.toml", manifest, 0644).ok());
   }
   void fill() {
-    // detached: ends with the context
+    // detached: owned by the test bed, and ends with its context
     boost::asio::co_spawn(bed_.context(), pool().run(), boost::asio::detached);
     EXPECT_TRUE(reaches(kWarm));
   }
