@@ -42,9 +42,7 @@ void launch(const Host& host, const Request& request, Reply& reply) {
 }
 
 void remove(const Host& host, const Request& request, Reply& reply) {
-  auto id = id_of(request);
-  ATOLL_CHECK(id.has_value());
-  if (auto removed = remove_isolate(host, *id); !removed)
+  if (auto removed = remove_isolate(host, *id_of(request)); !removed)
     fail(reply, Step::kRecord, removed.error());
 }
 
