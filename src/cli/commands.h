@@ -9,11 +9,11 @@
 
 #include "cli/limits.h"
 #include "cli/listen_address.h"
+#include "cli/template_request.h"
 #include "cli/terminal.h"
 
 namespace atl::cli {
 
-enum class Verbosity : unsigned char { kQuiet, kVerbose };
 enum class Depth : unsigned char { kFlat, kRecursive };
 
 struct UpCommand {
@@ -57,32 +57,6 @@ struct AddTemplateCommand {
   std::string directory;
 };
 struct ListTemplatesCommand {};
-struct BuildTemplateCommand {
-  enum class What : unsigned char { kNamed, kAll };
-  What what = What::kNamed;
-  std::string source;  // a folder with template.toml, or the name of one that comes with Atoll
-  enum class Freshness : unsigned char { kAsBuilt, kAnew };
-  Freshness freshness = Freshness::kAsBuilt;
-  Verbosity verbosity = Verbosity::kQuiet;
-};
-struct ShowTemplateCommand {
-  std::string name;
-};
-struct RemoveTemplateCommand {
-  std::string name;
-};
-struct ExportTemplateCommand {
-  std::string name;
-  std::string file;  // empty: NAME.tar; "-" is standard output
-};
-struct ImportTemplateCommand {
-  std::string file;
-  Verbosity verbosity = Verbosity::kQuiet;
-};
-struct InitTemplateCommand {
-  std::string directory;
-};
-
 // How the output of a program is shown.
 struct ShowOutput {
   OutputMode mode = OutputMode::kSafe;

@@ -38,7 +38,7 @@ Result<std::optional<linux::LockHolder>> Host::warden() const {
 }
 
 Result<std::optional<linux::LockHolder>> Host::builder() const {
-  return linux::find_lock_holder(places_.builder_lock(), 0);
+  return linux::find_lock_holder(builder_lock(places_), 0);
 }
 
 Result<std::vector<std::string>> Host::end_processes() const {

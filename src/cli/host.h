@@ -16,6 +16,8 @@ namespace atl::cli {
 // Where atoll-warden, atolld and atoll-agent stand: beside this program.
 Result<std::string> find_binaries();
 
+inline std::string builder_lock(const Places& places) { return places.run + "/builder.lock"; }
+
 class Host {
  public:
   Host(Places places, std::string binaries, Identity daemon)

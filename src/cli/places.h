@@ -17,7 +17,6 @@ struct Places {
   std::string logs() const { return state + "/logs"; }
   std::string images() const { return state + "/images"; }
   std::string templates() const { return state + "/templates"; }
-  std::string built_in() const { return state + "/built-in"; }
   std::string receipt_public_key() const { return state + "/receipt.pub"; }
   // Owned by the user that atolld runs as: nothing in them may be trusted or followed by root.
   std::string daemon_state() const { return state + "/daemon"; }
@@ -27,7 +26,6 @@ struct Places {
   std::string address() const { return daemon_run() + "/address"; }
   std::string daemon_lock() const { return daemon_run() + "/atolld.lock"; }
 
-  std::string builder_lock() const { return run + "/builder.lock"; }
   std::string warden_lock() const { return run + "/warden.lock"; }
   std::string warden_socket() const { return run + "/warden.sock"; }
   // How the last `atoll restart` went, see replacement.h.

@@ -60,7 +60,7 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
                                .arguments = {"--state-dir", places.state, "--run-dir", places.run,
                                              "--client-uid", std::to_string(plan.daemon.uid)},
                                .identity = std::nullopt,
-                               .lock_path = places.builder_lock(),
+                               .lock_path = builder_lock(places),
                                .log_path = logged ? places.logs() + "/atoll-builder.log" : ""};
   if (std::string registry = find_npm_registry(); !registry.empty())
     builder.arguments.insert(builder.arguments.end(), {"--npm-registry", registry});

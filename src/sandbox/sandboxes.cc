@@ -258,13 +258,6 @@ std::shared_ptr<Sandbox> Sandboxes::find_named(store::TenantId tenant,
   return found == names_.end() ? nullptr : find(tenant, found->second);
 }
 
-std::vector<Digest> Sandboxes::images() const {
-  std::vector<Digest> used;
-  for (const auto& [id, sandbox] : all_) used.push_back(sandbox->row().image);
-  for (const Digest& image : pool_.images()) used.push_back(image);
-  return used;
-}
-
 Task<Result<void>> Sandboxes::remove(store::TenantId tenant, SandboxId id) {
   std::shared_ptr<Sandbox> sandbox = find(tenant, id);
   if (!sandbox) co_return Error(Code::kNotFound, "there is no such sandbox");

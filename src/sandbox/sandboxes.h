@@ -86,8 +86,6 @@ class Sandboxes {
 
   Services& services() { return services_; }
   Templates& templates() { return templates_; }
-  // What those that exist, or wait to be given out, were started from.
-  std::vector<Digest> images() const;
   WarmPool& pool() { return pool_; }
   // Every one, also those that no call finds any more.
   const std::map<SandboxId, std::shared_ptr<Sandbox>>& all() const { return all_; }

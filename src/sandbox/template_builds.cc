@@ -276,7 +276,14 @@ Task<void> TemplateBuilds::collect() {
     log_warning("images are not collected", {used.error()});
     co_return;
   }
-  for (const Digest& image : sandboxes_.images()) used->push_back(image);
+  auto read = [](store::Catalog& catalog) { return catalog.sandboxes().all_images(); };
+  auto running = co_await sandboxes_.services().ledger.run(read);
+  if (!running) {
+    log_warning("images are not collected", {running.error()});
+    co_return;
+  }
+  used->insert(used->end(), running->begin(), running->end());
+  for (const Digest& image : sandboxes_.pool().images()) used->push_back(image);
   std::vector<Digest> unused;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(places_.images, error)) {

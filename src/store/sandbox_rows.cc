@@ -169,6 +169,17 @@ Result<uint64_t> SandboxRows::count(TenantId tenant) {
   return number;
 }
 
+Result<std::vector<Digest>> SandboxRows::all_images() {
+  ATOLL_TRY(Query query, database_.query("SELECT DISTINCT image FROM sandboxes"));
+  std::vector<Digest> images;
+  while (true) {
+    ATOLL_TRY(bool found, query.next());
+    if (!found) return images;
+    images.push_back(Digest::from_bytes(query.blob<Digest::kBytes>()));
+    ATOLL_TRY_VOID(query.row_done());
+  }
+}
+
 Result<std::vector<SandboxRow>> SandboxRows::all() {
   ATOLL_TRY(Query query, database_.query("SELECT " SANDBOX_COLUMNS " FROM sandboxes "
                                          "ORDER BY created_at_ms, sandbox_id"));

@@ -87,6 +87,8 @@ class SandboxRows {
 
   // At start-up, of all tenants.
   Result<std::vector<SandboxRow>> all();
+  // Of every tenant, each once: they are in use.
+  Result<std::vector<Digest>> all_images();
 
  private:
   Database& database_;

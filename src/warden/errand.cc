@@ -43,10 +43,8 @@ void launch(const Host& host, const Request& request, Reply& reply) {
 }
 
 void remove(const Host& host, const Request& request, Reply& reply) {
-  auto id = id_of(request);
-  ATOLL_CHECK(id.has_value());
-  Result<void> removed = remove_isolate(host, *id);
-  if (!removed) fail(reply, Step::kRecord, removed.error());
+  if (auto removed = remove_isolate(host, *id_of(request)); !removed)
+    fail(reply, Step::kRecord, removed.error());
 }
 
 void list(const Host& host, const Request& request, Reply& reply, std::string& ids) {
@@ -68,11 +66,6 @@ void receipt(const Host& host, const Request& request, Reply& reply, std::string
   if (!signed_text) return fail(reply, Step::kReceipt, signed_text.error());
   text = std::move(*signed_text);
   reply.receipt_bytes = static_cast<uint32_t>(text.size());
-}
-
-void drop_image(const Host& host, const Request& request, Reply& reply) {
-  Result<void> removed = remove_image(host, Digest::from_bytes(request.image));
-  if (!removed) fail(reply, Step::kImage, removed.error());
 }
 
 void limits(const Host& host, const Request& request, Reply& reply) {
@@ -127,12 +120,12 @@ std::string serve_request(const Host& host, const Request& request) {
       limits(host, request, reply);
       break;
     case Operation::kRemoveImage:
-      drop_image(host, request, reply);
+      if (auto removed = remove_image(host, Digest::from_bytes(request.image)); !removed)
+        fail(reply, Step::kImage, removed.error());
       break;
   }
   auto spent = std::chrono::steady_clock::now() - begin;
-  reply.elapsed_us =
-      static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(spent).count());
+  reply.elapsed_us = static_cast<uint32_t>(spent / std::chrono::microseconds(1));
   return encode_reply(reply) + more;
 }
 

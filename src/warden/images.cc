@@ -50,13 +50,6 @@ Result<void> mount_file(int file, const std::string& target) {
   return {};
 }
 
-Result<void> unmount_image(const Host& host, const std::string& name) {
-  std::string target = mount_point(host, name);
-  ATOLL_TRY_VOID(linux::unmount_if_mounted(target));
-  if (rmdir(target.c_str()) != 0 && errno != ENOENT) return Error::system("rmdir " + target);
-  return {};
-}
-
 }  // namespace
 
 Result<void> mount_image(const Host& host, const Digest& digest) {
@@ -78,16 +71,19 @@ Result<void> unmount_images(const Host& host) {
   std::unique_ptr<DIR, int (*)(DIR*)> directory(fdopendir(listing.release()), closedir);
   if (!directory) return Error::system("read the images directory");
   while (dirent* entry = readdir(directory.get())) {
-    if (Digest::parse(entry->d_name)) ATOLL_TRY_VOID(unmount_image(host, entry->d_name));
+    if (!Digest::parse(entry->d_name)) continue;
+    std::string target = mount_point(host, entry->d_name);
+    ATOLL_TRY_VOID(linux::unmount_if_mounted(target));
+    if (rmdir(target.c_str()) != 0 && errno != ENOENT) return Error::system("rmdir " + target);
   }
   return {};
 }
 
 Result<void> remove_image(const Host& host, const Digest& digest) {
-  std::string name = digest.string();
-  if (unlinkat(host.stored_images.get(), (name + ".erofs").c_str(), 0) != 0 && errno != ENOENT)
-    return Error::system("unlink image " + name);
-  return unmount_image(host, name);
+  std::string file = digest.string() + ".erofs";
+  if (unlinkat(host.stored_images.get(), file.c_str(), 0) == 0 || errno == ENOENT)
+    return linux::unmount_if_mounted(mount_point(host, digest.string()));
+  return Error::system("unlink image " + file);
 }
 
 }  // namespace atl::warden
