@@ -19,10 +19,10 @@
 #include "agent/birth_record.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
+#include "linux/masks.h"
 #include "linux/mounts.h"
 #include "linux/signals.h"
 #include "linux/unix_socket.h"
-#include "warden/masks.h"
 
 namespace atl::warden {
 namespace {
@@ -239,9 +239,9 @@ Result<void> Jail::fill_run(int run) {
 }
 
 Result<void> Jail::mask_kernel_files() {
-  ATOLL_TRY_VOID(mask_proc(proc_.get(), std::string(kScratch) + "/masks"));
+  ATOLL_TRY_VOID(linux::mask_proc(proc_.get(), std::string(kScratch) + "/masks"));
   ATOLL_TRY(Fd sys_target, linux::open_mount_target(root_.get(), "sys"));
-  ATOLL_TRY(Fd sys, clone_empty_directory(masks_.get()));
+  ATOLL_TRY(Fd sys, linux::clone_empty_directory(masks_.get()));
   return linux::attach_mount(sys.get(), sys_target.get());
 }
 

@@ -9,13 +9,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "linux/capabilities.h"
+#include "linux/devices.h"
+#include "linux/masks.h"
 #include "linux/mounts.h"
 #include "warden/agent_binary.h"
-#include "warden/devices.h"
 #include "warden/enforcement.h"
 #include "warden/isolate_groups.h"
 #include "warden/layer_pool.h"
-#include "warden/masks.h"
 #include "warden/notary.h"
 #include "warden/removal.h"
 #include "warden/tools.h"
@@ -55,8 +55,8 @@ Result<void> prepare(Host& host, const Options& options) {
   host.notary = options.notary;
   ATOLL_TRY_VOID(prepare_notary(host));
   ATOLL_TRY_VOID(mount_pool(host, options.pool_bytes));
-  ATOLL_TRY_VOID(mount_devices(host));
-  ATOLL_TRY_VOID(mount_masks(host));
+  ATOLL_TRY(host.devices, linux::mount_devices(host.run_dir + "/devices"));
+  ATOLL_TRY(host.masks, linux::mount_masks(host.run_dir + "/masks"));
   ATOLL_TRY_VOID(mount_tools(host, options.sudo));
   auto cgroups = host.cgroups.check();
   if (cgroups) ATOLL_TRY_VOID(create_parent_groups(host));

@@ -9,7 +9,8 @@ import tempfile
 
 import atoll
 
-PROGRAMS = ("atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-sudo", "atoll-notary")
+PROGRAMS = ("atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-sudo", "atoll-notary",
+            "atoll-builder")
 LINES = 40_000
 PRINTER = f"""
 import sys, time
@@ -110,7 +111,8 @@ class Upgrade(atoll.SystemTest):
             self.atoll.install(name)
         report = self.atoll.restart()
         self.assertEqual(report["outcome"], "done")
-        self.assertEqual([each["name"] for each in report["programs"]], ["atoll-warden", "atolld"])
+        self.assertEqual([each["name"] for each in report["programs"]],
+                         ["atoll-warden", "atoll-builder", "atolld"])
         after = self.atoll.pids()
         self.assertEqual(after[0], supervisor, "the supervisor keeps its process")
         self.assertNotEqual(after[1], warden)

@@ -22,15 +22,17 @@ constexpr StateRule kRules[] = {
     {"daemon/port.key", Kind::kFile, Owner::kDaemon, 0600, 0700},
     {"daemon/artifacts", Kind::kTree, Owner::kDaemon, 0600, 0700},
     {"daemon/outputs", Kind::kTree, Owner::kDaemon, 0600, 0700},
+    {"daemon/packs", Kind::kTree, Owner::kDaemon, 0600, 0700},
     {kImagesPath, Kind::kTree, Owner::kRoot, 0644, 0755},
     {"templates", Kind::kTree, Owner::kRoot, 0644, 0755},
     {"receipt.key", Kind::kFile, Owner::kRoot, 0600, 0755},
     {"receipt.pub", Kind::kFile, Owner::kRoot, 0644, 0755},
 };
 
-constexpr std::string_view kLeftOut[] = {"backup.lock",         "backup.tmp", "daemon/atoll.db-shm",
-                                         "daemon/atoll.db-wal", "logs",       "pool.btrfs",
-                                         "restart.lock",        "run",        "supervisor.lock"};
+constexpr std::string_view kLeftOut[] = {
+    "backup.lock",         "backup.tmp", "builder",    "built-in",     "daemon/atoll.db-shm",
+    "daemon/atoll.db-wal", "logs",       "pool.btrfs", "restart.lock", "run",
+    "supervisor.lock"};
 
 // Of tools that were interrupted, and locks.
 bool is_passing(std::string_view name) { return name.starts_with('.'); }

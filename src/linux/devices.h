@@ -3,13 +3,14 @@
 // be changed, so sharing it carries nothing from one isolate to another.
 #pragma once
 
+#include <string>
+
 #include "base/fd.h"
 #include "base/result.h"
-#include "warden/host.h"
 
-namespace atl::warden {
+namespace atl::linux {
 
-// Mounts it at R/devices in the warden's own mount namespace and fills host.devices.
-Result<void> mount_devices(Host& host);
+// Mounts it at `target`; its directory.
+Result<Fd> mount_devices(const std::string& target);
 
-}  // namespace atl::warden
+}  // namespace atl::linux

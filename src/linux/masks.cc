@@ -1,4 +1,4 @@
-#include "warden/masks.h"
+#include "linux/masks.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -11,7 +11,7 @@
 #include "linux/filled_tmpfs.h"
 #include "linux/mounts.h"
 
-namespace atl::warden {
+namespace atl::linux {
 namespace {
 
 constexpr const char* kEmptyFile = "file";
@@ -60,16 +60,15 @@ Result<void> make_links(int masks) {
 
 }  // namespace
 
-Result<void> mount_masks(Host& host) {
-  std::string target = host.run_dir + "/masks";
+Result<Fd> mount_masks(const std::string& target) {
   unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-  ATOLL_TRY(host.masks, linux::mount_tmpfs(target, flags, "mode=0555,size=4k,nr_inodes=16"));
-  ATOLL_TRY(Fd file, open_at(host.masks.get(), kEmptyFile, O_WRONLY | O_CREAT | O_EXCL, 0444));
-  if (mkdirat(host.masks.get(), kEmptyDirectory, 0555) != 0)
-    return Error::system("mkdir in " + target);
-  ATOLL_TRY_VOID(make_links(host.masks.get()));
+  ATOLL_TRY(Fd masks, mount_tmpfs(target, flags, "mode=0555,size=4k,nr_inodes=16"));
+  ATOLL_TRY(Fd file, open_at(masks.get(), kEmptyFile, O_WRONLY | O_CREAT | O_EXCL, 0444));
+  if (mkdirat(masks.get(), kEmptyDirectory, 0555) != 0) return Error::system("mkdir in " + target);
+  ATOLL_TRY_VOID(make_links(masks.get()));
   file.reset();  // open for writing, it would forbid what follows
-  return linux::make_tmpfs_read_only(target, flags);
+  ATOLL_TRY_VOID(make_tmpfs_read_only(target, flags));
+  return masks;
 }
 
 Result<void> mask_proc(int proc, const std::string& masks) {
@@ -84,6 +83,6 @@ Result<void> mask_proc(int proc, const std::string& masks) {
   return {};
 }
 
-Result<Fd> clone_empty_directory(int masks) { return linux::clone_mount(masks, kEmptyDirectory); }
+Result<Fd> clone_empty_directory(int masks) { return clone_mount(masks, kEmptyDirectory); }
 
-}  // namespace atl::warden
+}  // namespace atl::linux

@@ -1,4 +1,4 @@
-#include "warden/devices.h"
+#include "linux/devices.h"
 
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -8,7 +8,7 @@
 
 #include "linux/filled_tmpfs.h"
 
-namespace atl::warden {
+namespace atl::linux {
 namespace {
 
 struct Node {
@@ -47,14 +47,12 @@ Result<void> fill(int directory) {
 
 }  // namespace
 
-Result<void> mount_devices(Host& host) {
-  std::string target = host.run_dir + "/devices";
+Result<Fd> mount_devices(const std::string& target) {
   unsigned long flags = MS_NOSUID | MS_NOEXEC;
-  ATOLL_TRY(Fd directory, linux::mount_tmpfs(target, flags, "mode=0755,size=64k,nr_inodes=32"));
+  ATOLL_TRY(Fd directory, mount_tmpfs(target, flags, "mode=0755,size=64k,nr_inodes=32"));
   ATOLL_TRY_VOID(fill(directory.get()));
-  ATOLL_TRY_VOID(linux::make_tmpfs_read_only(target, flags));
-  host.devices = std::move(directory);
-  return {};
+  ATOLL_TRY_VOID(make_tmpfs_read_only(target, flags));
+  return directory;
 }
 
-}  // namespace atl::warden
+}  // namespace atl::linux

@@ -6,20 +6,21 @@
 // Beside them is `links`, the lowest layer of every root: what no image need bring.
 #pragma once
 
+#include <string>
+
 #include "base/fd.h"
 #include "base/result.h"
-#include "warden/host.h"
 
-namespace atl::warden {
+namespace atl::linux {
 
-// Mounts it at R/masks in the warden's own mount namespace and fills host.masks.
-Result<void> mount_masks(Host& host);
+// Mounts it at `target`; its directory.
+Result<Fd> mount_masks(const std::string& target);
 
 // Covers and write-protects in the attached mount `proc`, a new procfs. `masks` is the absolute
-// path of an attached clone of R/masks. Leaves the working directory in `proc`.
+// path of an attached clone of that mount. Leaves the working directory in `proc`.
 Result<void> mask_proc(int proc, const std::string& masks);
 
 // A detached mount of an empty directory that nobody can write to.
 Result<Fd> clone_empty_directory(int masks);
 
-}  // namespace atl::warden
+}  // namespace atl::linux
