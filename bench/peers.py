@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import measures
 from machine import cgroup_kind
 from report import Row
 
@@ -15,18 +16,26 @@ HIDE_V2 = ["unshare", "--mount", "sh", "-c", 'umount -l /sys/fs/cgroup/unified &
 PEER_SECONDS = 300
 
 
-def stopwatch(programs, plan, command, expected, wrapper=()):
-    """Samples of the command, or the last line of why it failed."""
-    watch = [str(programs / "atoll-stopwatch"), str(plan.runs), str(plan.warm_ups), expected]
-    try:
-        result = subprocess.run([*wrapper, *watch, *command], capture_output=True, text=True,
-                                timeout=PEER_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return None, str(error)
-    if result.returncode != 0:
-        lines = [line for line in result.stderr.splitlines() if line.strip()]
-        return None, lines[-1].strip() if lines else f"exit code {result.returncode}"
-    return json.loads(result.stdout), ""
+def stopwatch(job, runs, commands, expected, wrapper=()):
+    """Samples of the commands, which run beside each other, or the last line of why one failed."""
+    watch = [str(job.programs / "atoll-stopwatch"), str(runs), str(job.plan.warm_ups), expected]
+    started = [subprocess.Popen([*wrapper, *watch, *command], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True) for command in commands]
+    samples, failure = {"first_ms": [], "done_ms": []}, ""
+    for process in started:
+        try:
+            output, errors = process.communicate(timeout=PEER_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            output, errors = process.communicate()
+            failure = failure or str(error)
+        if process.returncode != 0:
+            lines = [line for line in errors.splitlines() if line.strip()]
+            failure = failure or (lines[-1].strip() if lines else f"exit code {process.returncode}")
+            continue
+        for key, values in json.loads(output).items():
+            samples[key] += values
+    return (None, failure) if failure else (samples, "")
 
 
 def rows(measures, who, samples, error, note=""):
@@ -97,36 +106,51 @@ def attempts(runtime):
     return ways
 
 
-def oci(runtime, job, command, expected):
+def oci(runtime, job, command, expected, clients):
     """Samples, the first attempt's error if all fail, and what the attempt that worked gave up."""
-    name = f"{runtime}-{Path(command[0]).name}"
-    bundle, state = job.work / name / "bundle", job.work / name / "state"
-    write_bundle(bundle, job.root, command, f"/{job.token}-{name}")
+    name = f"{runtime}-{Path(command[0]).name}-{clients}"
+    bundles, state = [job.work / name / str(i) for i in range(clients)], job.work / name / "state"
+    for i, bundle in enumerate(bundles):
+        write_bundle(bundle, job.root, command, f"/{job.token}-{name}-{i}")
     first_error = ""
     for options, wrapper, note in attempts(runtime):
-        start = [runtime, "--root", str(state), *options, "run", "--bundle", str(bundle)]
-        samples, error = stopwatch(job.programs, job.plan, [*start, f"{job.token}-%RUN%"],
-                                   expected, wrapper)
+        start = [runtime, "--root", str(state), *options, "run", "--bundle"]
+        commands = [[*start, str(bundle), f"{job.token}-{i}-%RUN%"]
+                    for i, bundle in enumerate(bundles)]
+        samples, error = stopwatch(job, runs_of(job, clients), commands, expected, wrapper)
         if samples is not None:
             return samples, "", note
         first_error = first_error or error
     return None, first_error, ""
 
 
-def measure(job, measures_python, measure_true):
+def runs_of(job, clients):
+    """Of each client; a few of many are as many samples."""
+    return max(5, job.plan.runs // clients)
+
+
+def measure_with(job, command, expected, names, clients):
     found = []
-    work = ((PYTHON, "1\n", measures_python), (TRUE, "", [measure_true]))
-    for command, expected, measures in work:
-        if shutil.which("bwrap"):
-            start = bubblewrap(job.root, command)
-            samples, error = stopwatch(job.programs, job.plan, start, expected)
+    if shutil.which("bwrap"):
+        commands = [bubblewrap(job.root, command)] * clients
+        samples, error = stopwatch(job, runs_of(job, clients), commands, expected)
+    else:
+        samples, error = None, "not installed"
+    found += rows(names, "bwrap", samples, error, "no limits, read-only root")
+    for runtime in ("crun", "runc", "runsc"):
+        if shutil.which(runtime):
+            samples, error, note = oci(runtime, job, command, expected, clients)
         else:
-            samples, error = None, "not installed"
-        found += rows(measures, "bwrap", samples, error, "no limits, read-only root")
-        for runtime in ("crun", "runc", "runsc"):
-            if shutil.which(runtime):
-                samples, error, note = oci(runtime, job, command, expected)
-            else:
-                samples, error, note = None, "not installed", ""
-            found += rows(measures, runtime, samples, error, note)
+            samples, error, note = None, "not installed", ""
+        found += rows(names, runtime, samples, error, note)
     return found
+
+
+def measure(job):
+    clients = job.plan.clients
+    return [
+        *measure_with(job, PYTHON, "1\n", [measures.FIRST_OUTPUT, measures.PYTHON], 1),
+        *measure_with(job, PYTHON, "1\n", [measures.many(measures.PYTHON, clients)], clients),
+        *measure_with(job, TRUE, "", [measures.TRUE], 1),
+        *measure_with(job, TRUE, "", [measures.many(measures.TRUE, clients)], clients),
+    ]

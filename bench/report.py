@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Optional
 
-COLUMNS = "{:<44} {:<7} {:>8} {:>8} {:>8}  {:>10}  {}"
+COLUMNS = "{:<49} {:<6} {:>9} {:>8} {:>8}  {:>10}  {}"
 
 
 @dataclass
@@ -14,6 +14,8 @@ class Row:
     who: str
     samples_ms: list = field(default_factory=list)
     per_second: Optional[float] = None
+    value: Optional[float] = None
+    unit: str = ""  # of the value
     note: str = ""
     error: str = ""  # why it could not be measured
 
@@ -25,7 +27,10 @@ class Row:
         return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)]
 
     def figure(self):
-        return self.per_second if self.per_second is not None else self.percentile(50)
+        for figure in (self.per_second, self.value):
+            if figure is not None:
+                return figure
+        return self.percentile(50)
 
     def as_json(self):
         figures = {f"p{percent}_ms": self.percentile(percent) for percent in (50, 95, 99)}
@@ -58,6 +63,8 @@ def table(facts, rows):
         relative = ratio(row, rows)
         if row.per_second is not None:
             figures = [f"{row.per_second:.1f}/s", "", ""]
+        elif row.value is not None:
+            figures = [f"{number(row.value)} {row.unit}", "", ""]
         else:
             figures = [number(row.percentile(percent)) for percent in (50, 95, 99)]
         if row.error:
