@@ -108,6 +108,12 @@ ExecTable::Entry& ExecTable::enter(std::shared_ptr<Exec> exec, std::chrono::mill
   return entry->second;
 }
 
+// One that has ended is live until its row is stored.
+bool ExecTable::have_no_outputs() const {
+  auto ended = [](const auto& entry) { return entry.second.exec->ended(); };
+  return !saw_outputs_ && std::all_of(live_.begin(), live_.end(), ended);
+}
+
 std::shared_ptr<Exec> ExecTable::find_live(ExecId id) const {
   auto found = live_.find(id.number());
   return found == live_.end() ? nullptr : found->second.exec;

@@ -57,7 +57,7 @@ class ExecTable {
   // When the last one that ended did; before any time if none has.
   SteadyTime last_end() const { return last_end_; }
   // None has run that could have left any.
-  bool have_no_outputs() const { return live_.empty() && !saw_outputs_; }
+  bool have_no_outputs() const;
 
   // After a hello: what to welcome, having ended the execs that the agent does not know and cannot
   // learn of.

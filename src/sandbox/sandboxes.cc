@@ -127,8 +127,11 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
       std::make_shared<Sandbox>(services_, row, limits_of(row), std::move(reservation), due_);
   // Before anything is awaited: from here on the name is its own.
   enter(sandbox);
-  auto insert = [row, key = request.idempotency_key](store::Catalog& catalog) {
-    return key ? catalog.idempotency().insert_sandbox(*key, row) : catalog.sandboxes().insert(row);
+  store::SandboxRow stored = row;
+  if (warm && warm->limits == limits_of(row).wall) stored.state = "running";
+  auto insert = [stored, key = request.idempotency_key](store::Catalog& catalog) {
+    return key ? catalog.idempotency().insert_sandbox(*key, stored)
+               : catalog.sandboxes().insert(stored);
   };
   auto made = co_await services_.ledger.run(insert);
   if (!made) {
@@ -207,11 +210,13 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolat
                                     CreateTimings& timings) {
   auto begin = std::chrono::steady_clock::now();
   isolate::WallLimits wanted = sandbox->limits().wall;
-  if (isolate.limits != wanted)
+  if (isolate.limits != wanted) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.change_limits(isolate.id, wanted));
+    ATOLL_CO_TRY_VOID(co_await store_running(sandbox));
+  }
   timings.launch = since(begin);
   sandbox->attach(std::move(isolate.agent));
-  co_return co_await set_running(sandbox, timings);
+  co_return set_running(*sandbox);
 }
 
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings) {
@@ -223,26 +228,28 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   timings.launch = since(begin);
   ATOLL_CO_TRY_VOID(co_await sandbox->attach());
   crash_point("create.attached");
-  co_return co_await set_running(sandbox, timings);
+  begin = std::chrono::steady_clock::now();
+  ATOLL_CO_TRY_VOID(co_await store_running(sandbox));
+  timings.attach = since(begin);
+  co_return set_running(*sandbox);
 }
 
-Task<Result<void>> Sandboxes::set_running(std::shared_ptr<Sandbox> sandbox,
-                                          CreateTimings& timings) {
-  auto begin = std::chrono::steady_clock::now();
-  const store::SandboxRow& row = sandbox->row();
-  auto store_state = [tenant = row.tenant, id = row.id](store::Catalog& catalog) {
+Task<Result<void>> Sandboxes::store_running(std::shared_ptr<Sandbox> sandbox) {
+  auto store_state = [tenant = sandbox->row().tenant, id = sandbox->id()](store::Catalog& catalog) {
     return catalog.sandboxes().set_state(tenant, id, "running", "");
   };
-  ATOLL_CO_TRY_VOID(co_await services_.ledger.run(store_state));
-  if (sandbox->state() != State::kCreating)
-    co_return Error(Code::kUnavailable, "the sandbox ended while it was created")
+  co_return co_await services_.ledger.run(store_state);
+}
+
+Result<void> Sandboxes::set_running(Sandbox& sandbox) {
+  if (sandbox.state() != State::kCreating)
+    return Error(Code::kUnavailable, "the sandbox ended while it was created")
         .with_reason("isolate_failed");
-  sandbox->set_running();
+  sandbox.set_running();
   crash_point("create.running");
-  std::optional<SteadyTime> end = sandbox->lifetime().deadline();
+  std::optional<SteadyTime> end = sandbox.lifetime().deadline();
   if (end && *end < wake_) due_.notify_all();
-  timings.attach = since(begin);
-  co_return Result<void>();
+  return {};
 }
 
 std::shared_ptr<Sandbox> Sandboxes::find(store::TenantId tenant, SandboxId id) const {
@@ -289,22 +296,18 @@ Task<Result<void>> Sandboxes::try_delete(std::shared_ptr<Sandbox> sandbox) {
   co_return co_await end_delete(sandbox);
 }
 
-Task<Result<void>> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
-  auto begun = co_await begin_delete(sandbox);
-  if (!begun) {
-    due_.notify_all();
-    co_return begun;
-  }
+Task<void> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
+  free_name(*sandbox);
   retired_.insert(sandbox->id());
+  settled_.notify_all();
+  co_await keep_artifacts_once(sandbox);
   auto finish = [](Sandboxes& all, std::shared_ptr<Sandbox> gone) -> Task<void> {
-    auto ended = co_await all.end_delete(gone);
-    if (ended) co_return;
-    log_warning("left for the sweep", {{"sandbox", gone->id().view()}, ended.error()});
-    all.due_.notify_all();
+    auto deleted = co_await all.delete_now(gone);
+    if (!deleted)
+      log_warning("left for the sweep", {{"sandbox", gone->id().view()}, deleted.error()});
   };
   // detached: owned by this object, whose sweep finishes what it cannot
   boost::asio::co_spawn(services_.executor, finish(*this, sandbox), boost::asio::detached);
-  co_return begun;
 }
 
 Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {

@@ -68,9 +68,9 @@ class Sandboxes {
   // One change of a sandbox at a time; others wait for it.
   Task<Result<void>> change(std::shared_ptr<Sandbox> sandbox, ChangeSandbox request);
   Task<Result<void>> remove(store::TenantId tenant, SandboxId id);
-  // Returns when its deletion is stored and its artifacts are kept, and nobody finds it any more;
-  // the rest goes on by itself.
-  Task<Result<void>> retire(std::shared_ptr<Sandbox> sandbox);
+  // Returns when its artifacts are kept and nobody finds it any more; the rest goes on by itself.
+  // After a crash before the deletion is stored, the next start finds it running, until its ttl.
+  Task<void> retire(std::shared_ptr<Sandbox> sandbox);
   Task<Result<std::vector<store::SandboxRow>>> list(store::TenantId tenant,
                                                     store::SandboxQuery wanted);
 
@@ -103,7 +103,8 @@ class Sandboxes {
   // The same with an isolate of the pool.
   Task<Result<void>> start(std::shared_ptr<Sandbox> sandbox, WarmIsolate isolate,
                            CreateTimings& timings);
-  Task<Result<void>> set_running(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings);
+  Task<Result<void>> store_running(std::shared_ptr<Sandbox> sandbox);
+  Result<void> set_running(Sandbox& sandbox);
   Task<Result<Reservation>> reserve(Limits limits, std::optional<WarmIsolate>& warm);
   Task<Result<void>> free_isolate(std::shared_ptr<Sandbox> sandbox);
   // Leaves what it could not finish to the sweep.

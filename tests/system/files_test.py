@@ -13,7 +13,7 @@ import urllib.parse
 
 import atoll
 
-RACES = 10_000 if os.environ.get("ATOLL_TEST_LONG") else 2_000
+RACES = 100_000 if os.environ.get("ATOLL_TEST_LONG") else 2_000
 ENTRIES = 100_000 if os.environ.get("ATOLL_TEST_LONG") else 20_000
 
 

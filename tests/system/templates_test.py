@@ -416,5 +416,39 @@ class KilledAtEveryStage(atoll.SystemTest):
         self.check_consistent("kill")
 
 
+RESIDENT = """
+import ctypes, mmap, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+file = os.open(sys.argv[1], os.O_RDONLY)
+size = os.fstat(file).st_size
+pages = (size + 4095) // 4096
+view = mmap.mmap(file, size, prot=mmap.PROT_READ | mmap.PROT_WRITE, flags=mmap.MAP_PRIVATE)
+found = (ctypes.c_ubyte * pages)()
+address = ctypes.addressof(ctypes.c_char.from_buffer(view))
+assert libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), found) == 0
+print(sum(byte & 1 for byte in found), pages)
+"""
+# Some 100 KiB that nothing but this test reads.
+UNREAD = "/usr/lib/python3.11/pydoc_data/topics.py"
+
+
+class PageCache(atoll.SystemTest):
+    def resident(self, sandbox):
+        """How many pages of the file are in memory, and of how many; only its owner is told."""
+        done = self.atoll.execute(sandbox, ["python3", "-c", RESIDENT, UNREAD], user="root")
+        self.assertEqual(done["verdict"], "ok", done["stderr"])
+        return [int(word) for word in done["stdout"].split()]
+
+    def test_what_one_sandbox_has_read_is_in_memory_for_all(self):
+        first, second = (self.atoll.create()["id"] for _ in range(2))
+        before, pages = self.resident(second)
+        self.assertLess(before, pages)
+        done = self.atoll.execute(first, ["cat", UNREAD])
+        self.assertEqual(done["verdict"], "ok")
+        self.assertEqual(self.resident(second), [pages, pages])
+        for sandbox in (first, second):
+            self.atoll.delete(sandbox)
+
+
 if __name__ == "__main__":
     atoll.main()

@@ -199,9 +199,7 @@ http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(json::object object, phases_json(*phases));
   phase = std::chrono::steady_clock::now();
   doomed.dismiss();
-  auto removed = co_await sandboxes.retire(sandbox);
-  // What could not be removed yet counts until the sweep has done it.
-  if (!removed) log_warning("left for the sweep", {removed.error()});
+  co_await sandboxes.retire(sandbox);
   object["sandbox_id"] = sandbox->id().view();
   ATOLL_CO_TRY(object["artifacts"],
                artifacts_json(sandbox->id(), call.tenant, sandboxes.services()));
