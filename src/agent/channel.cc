@@ -197,6 +197,8 @@ std::optional<std::string> Channel::next_data() {
     readable_ = false;
     return std::nullopt;
   }
+  // Of a worker that died with something unread; how it ended says more.
+  if (count < 0 && errno == ECONNRESET && worker_) count = 0;
   if (count < 0) {
     close_with(errno, "receive");
     return std::nullopt;

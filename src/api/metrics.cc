@@ -24,7 +24,7 @@ void write_sandboxes(MetricText& text, const MetricSources& sources) {
   size_t running_execs = 0;
   for (const auto& [id, sandbox] : sources.sandboxes.all()) {
     ++states[sandbox->state()];
-    running_execs += sandbox->execs().size();
+    running_execs += sandbox->execs().running();
   }
   text.begin(Kind::kGauge, "atoll_sandboxes", "Sandboxes by state.");
   for (const auto& [state, count] : states)

@@ -108,11 +108,12 @@ ExecTable::Entry& ExecTable::enter(std::shared_ptr<Exec> exec, std::chrono::mill
   return entry->second;
 }
 
-// One that has ended is live until its row is stored.
-bool ExecTable::have_no_outputs() const {
-  auto ended = [](const auto& entry) { return entry.second.exec->ended(); };
-  return !saw_outputs_ && std::all_of(live_.begin(), live_.end(), ended);
+size_t ExecTable::running() const {
+  auto runs = [](const auto& entry) { return !entry.second.exec->ended(); };
+  return static_cast<size_t>(std::count_if(live_.begin(), live_.end(), runs));
 }
+
+bool ExecTable::have_no_outputs() const { return !saw_outputs_ && running() == 0; }
 
 std::shared_ptr<Exec> ExecTable::find_live(ExecId id) const {
   auto found = live_.find(id.number());

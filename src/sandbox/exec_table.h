@@ -54,6 +54,8 @@ class ExecTable {
   Task<Result<std::optional<store::ExecRow>>> find(ExecId id);
   Task<Result<std::vector<store::ExecRow>>> list(std::optional<ExecId> after, size_t limit);
   size_t size() const { return live_.size(); }
+  // Those of them that have not ended; the others wait for their row to be stored.
+  size_t running() const;
   // When the last one that ended did; before any time if none has.
   SteadyTime last_end() const { return last_end_; }
   // None has run that could have left any.

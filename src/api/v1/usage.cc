@@ -37,7 +37,7 @@ http::Task<Reply> show_tenant(Call& call, Sandboxes& sandboxes) {
   for (const auto& [id, sandbox] : sandboxes.all()) {
     if (!sandboxes.find(call.tenant, id)) continue;
     ++living;
-    running_execs += sandbox->execs().size();
+    running_execs += sandbox->execs().running();
   }
   json::object object = usage_json(usage, running_execs);
   object["sandboxes"] = usage.sandboxes;
@@ -50,7 +50,7 @@ http::Task<Reply> show_sandbox(Call& call, Sandboxes& sandboxes) {
   sandbox::Ledger& ledger = sandboxes.services().ledger;
   ATOLL_CO_TRY(store::Usage usage,
                co_await sandbox::sandbox_usage(ledger, call.tenant, sandbox->id()));
-  co_return std::optional(json_reply(200, usage_json(usage, sandbox->execs().size())));
+  co_return std::optional(json_reply(200, usage_json(usage, sandbox->execs().running())));
 }
 
 }  // namespace

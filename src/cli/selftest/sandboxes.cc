@@ -35,6 +35,7 @@ json::object new_sandbox() {
 Result<std::string> Sandboxes::create(json::object request) {
   // Held while the call is made, so that an interrupt finds either none or its id.
   std::lock_guard lock(mutex_);
+  if (closed_) return Error(Code::kCancelled, "the selftest is ending");
   ATOLL_TRY(json::object sandbox, api_.create_sandbox(std::move(request)));
   std::string id = text_of(sandbox, "id");
   if (id.empty()) return Error(Code::kCorrupt, "the server's answer has no id");
@@ -53,6 +54,7 @@ Result<void> Sandboxes::remove_all() {
   std::set<std::string> all;
   {
     std::lock_guard lock(mutex_);
+    closed_ = true;
     all = alive_;
   }
   Result<void> first;

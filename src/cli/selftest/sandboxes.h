@@ -51,6 +51,7 @@ class Sandboxes {
   std::string fresh_;
   std::mutex mutex_;
   std::set<std::string> alive_;  // under mutex_
+  bool closed_ = false;          // under mutex_: no more are made
 };
 
 }  // namespace atl::cli::selftest
