@@ -293,6 +293,7 @@ Task<Result<void>> ExecTable::finish(std::shared_ptr<Exec> exec, store::ExecRow 
   if (!exec->ended()) {
     count(row);
     exec->set_ended(std::move(row));
+    last_end_ = services_.clock.steady_now();
   }
   auto store_row = [ended = exec->row()](store::Catalog& catalog) {
     return catalog.execs().finish(ended);

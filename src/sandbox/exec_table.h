@@ -53,8 +53,7 @@ class ExecTable {
   // The row alone, live or ended.
   Task<Result<std::optional<store::ExecRow>>> find(ExecId id);
   Task<Result<std::vector<store::ExecRow>>> list(std::optional<ExecId> after, size_t limit);
-  size_t size() const { return live_.size(); }
-  // Those of them that have not ended; the others wait for their row to be stored.
+  // How many have not ended.
   size_t running() const;
   // When the last one that ended did; before any time if none has.
   SteadyTime last_end() const { return last_end_; }

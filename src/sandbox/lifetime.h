@@ -33,7 +33,7 @@ class Lifetime {
   std::optional<WallTime> ends_at() const;
 
  private:
-  bool is_busy() const { return execs_.size() > 0 || channels_.size() > 0; }
+  bool is_busy() const { return execs_.running() > 0 || channels_.size() > 0; }
   std::optional<SteadyTime> first_end(SteadyTime idle_since) const;
 
   const Clock& clock_;
