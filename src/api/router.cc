@@ -225,22 +225,19 @@ http::Task<Result<std::string>> Router::read_body(http::Exchange& exchange, cons
 
 http::Task<void> Router::serve(http::Exchange& exchange) {
   Match found = match(exchange.request());
-  co_await serve(exchange, found);
+  std::string request_id = random_text(kRequestIdLength);
+  bool answered = false;
+  auto response = co_await answer(exchange, found, request_id, answered);
+  if (!answered) {
+    if (!response) response = failure_response(response.error(), request_id);
+    Result<void> sent = co_await exchange.reply(std::move(*response));
+    if (!sent) log_debug("answer not delivered", {{"request", request_id}, sent.error()});
+  }
   std::string name = found.route ? name_of(*found.route) : "";
   ++answered_[{std::move(name), exchange.status()}];
 }
 
-http::Task<void> Router::serve(http::Exchange& exchange, const Match& found) {
-  std::string request_id = random_text(kRequestIdLength);
-  bool answered = false;
-  auto response = co_await answer(exchange, found, request_id, answered);
-  if (answered) co_return;
-  if (!response) response = failure_response(response.error(), request_id);
-  Result<void> sent = co_await exchange.reply(std::move(*response));
-  if (!sent) log_debug("answer not delivered", {{"request", request_id}, sent.error()});
-}
-
-http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, const Match& found,
+http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, Match& found,
                                                   std::string& request_id, bool& answered) {
   const http::Request& request = exchange.request();
   ATOLL_CO_TRY_VOID(check_origin(request));
@@ -265,7 +262,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, cons
   bool is_long = found.route->time == Route::Time::kLong || once;
   auto place = is_long ? traffic_.enter(tenant) : Result<Traffic::Place>(Traffic::Place());
   if (!place) co_return std::move(place).error();
-  Call call{exchange, tenant, found.parameters, std::move(*body), request_id};
+  Call call{exchange, tenant, std::move(found.parameters), std::move(*body), request_id};
   const RouteAction& action = found.route->action;
   http::Task<Reply> task = once ? run_once(idempotency_, call, action) : action(call);
   ATOLL_CO_TRY(std::optional<http::Response> response, co_await std::move(task));

@@ -84,8 +84,7 @@ class Router {
     std::string allowed;  // methods that the path knows
   };
 
-  http::Task<void> serve(http::Exchange& exchange, const Match& found);
-  http::Task<Result<http::Response>> answer(http::Exchange& exchange, const Match& found,
+  http::Task<Result<http::Response>> answer(http::Exchange& exchange, Match& found,
                                             std::string& request_id, bool& answered);
   static http::Task<Result<std::string>> read_body(http::Exchange& exchange, const Route& route);
   Result<void> check_origin(const http::Request& request) const;

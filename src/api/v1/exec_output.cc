@@ -137,6 +137,13 @@ http::Task<Result<bool>> send_piece(Call& call, const Exec& exec, Stream stream,
   co_return true;
 }
 
+http::Task<Result<void>> send_exit(Call& call, Exec& exec, OutputPosition position) {
+  std::string data = json_text(exec_summary_json(exec.row()));
+  ATOLL_CO_TRY_VOID(co_await send_event(call, position.id(), "exit", std::move(data)));
+  co_return co_await call.exchange.finish();
+}
+
+// Small, because thousands may wait in it.
 http::Task<Result<void>> send_events(Call& call, Exec& exec, OutputPosition position) {
   while (true) {
     bool ended = exec.ended();
@@ -148,9 +155,7 @@ http::Task<Result<void>> send_events(Call& call, Exec& exec, OutputPosition posi
     bool changed = co_await wait_changed(call, exec);
     if (!changed) co_return Error(Code::kCancelled, "the client has gone");
   }
-  std::string data = json_text(exec_summary_json(exec.row()));
-  ATOLL_CO_TRY_VOID(co_await send_event(call, position.id(), "exit", std::move(data)));
-  co_return co_await call.exchange.finish();
+  co_return co_await send_exit(call, exec, position);
 }
 
 http::Task<Reply> output(Call& call, Sandboxes& sandboxes) {
