@@ -53,6 +53,17 @@ Result<void> check_usable(const Sandbox& held, const CreateSandbox& request) {
   return taken(", and it is " + std::string(state_name(held.state())), "name_taken");
 }
 
+// From then on nothing but its end is left of it, also after a restart.
+Task<Result<void>> store_deleting(Ledger& ledger, store::TenantId tenant, SandboxId id) {
+  auto store_state = [tenant, id](store::Catalog& catalog) {
+    return catalog.sandboxes().set_state(tenant, id, "deleting", "");
+  };
+  auto stored = co_await ledger.run(store_state);
+  if (!stored && stored.error().code() != Code::kNotFound) co_return std::move(stored).error();
+  crash_point("delete.begun");
+  co_return Result<void>();
+}
+
 }  // namespace
 
 Sandboxes::Sandboxes(Services services, Admission& admission, Templates& templates)
@@ -302,22 +313,19 @@ Task<void> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
   settled_.notify_all();
   co_await keep_artifacts_once(sandbox);
   auto finish = [](Sandboxes& all, std::shared_ptr<Sandbox> gone) -> Task<void> {
-    auto deleted = co_await all.delete_now(gone);
-    if (!deleted)
-      log_warning("left for the sweep", {{"sandbox", gone->id().view()}, deleted.error()});
+    auto ended = co_await store_deleting(all.services_.ledger, gone->row().tenant, gone->id());
+    if (ended) ended = co_await all.end_delete(gone);
+    if (ended) co_return;
+    log_warning("left for the sweep", {{"sandbox", gone->id().view()}, ended.error()});
+    all.due_.notify_all();
   };
   // detached: owned by this object, whose sweep finishes what it cannot
   boost::asio::co_spawn(services_.executor, finish(*this, sandbox), boost::asio::detached);
 }
 
 Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {
-  SandboxId id = sandbox->id();
-  auto store_state = [tenant = sandbox->row().tenant, id](store::Catalog& catalog) {
-    return catalog.sandboxes().set_state(tenant, id, "deleting", "");
-  };
-  auto stored = co_await services_.ledger.run(store_state);
-  if (!stored && stored.error().code() != Code::kNotFound) co_return std::move(stored).error();
-  crash_point("delete.begun");
+  ATOLL_CO_TRY_VOID(
+      co_await store_deleting(services_.ledger, sandbox->row().tenant, sandbox->id()));
   free_name(*sandbox);
   settled_.notify_all();
   co_await keep_artifacts_once(sandbox);

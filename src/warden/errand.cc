@@ -43,7 +43,9 @@ void launch(const Host& host, const Request& request, Reply& reply) {
 }
 
 void remove(const Host& host, const Request& request, Reply& reply) {
-  if (auto removed = remove_isolate(host, *id_of(request)); !removed)
+  auto id = id_of(request);
+  ATOLL_CHECK(id.has_value());
+  if (auto removed = remove_isolate(host, *id); !removed)
     fail(reply, Step::kRecord, removed.error());
 }
 

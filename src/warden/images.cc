@@ -50,6 +50,13 @@ Result<void> mount_file(int file, const std::string& target) {
   return {};
 }
 
+Result<void> unmount_image(const Host& host, const std::string& name) {
+  std::string target = mount_point(host, name);
+  ATOLL_TRY_VOID(linux::unmount_if_mounted(target));
+  if (rmdir(target.c_str()) != 0 && errno != ENOENT) return Error::system("rmdir " + target);
+  return {};
+}
+
 }  // namespace
 
 Result<void> mount_image(const Host& host, const Digest& digest) {
@@ -71,10 +78,7 @@ Result<void> unmount_images(const Host& host) {
   std::unique_ptr<DIR, int (*)(DIR*)> directory(fdopendir(listing.release()), closedir);
   if (!directory) return Error::system("read the images directory");
   while (dirent* entry = readdir(directory.get())) {
-    if (!Digest::parse(entry->d_name)) continue;
-    std::string target = mount_point(host, entry->d_name);
-    ATOLL_TRY_VOID(linux::unmount_if_mounted(target));
-    if (rmdir(target.c_str()) != 0 && errno != ENOENT) return Error::system("rmdir " + target);
+    if (Digest::parse(entry->d_name)) ATOLL_TRY_VOID(unmount_image(host, entry->d_name));
   }
   return {};
 }
@@ -82,7 +86,7 @@ Result<void> unmount_images(const Host& host) {
 Result<void> remove_image(const Host& host, const Digest& digest) {
   std::string file = digest.string() + ".erofs";
   if (unlinkat(host.stored_images.get(), file.c_str(), 0) == 0 || errno == ENOENT)
-    return linux::unmount_if_mounted(mount_point(host, digest.string()));
+    return unmount_image(host, digest.string());
   return Error::system("unlink image " + file);
 }
 

@@ -12,6 +12,7 @@ namespace atl::warden {
 Result<void> mount_image(const Host& host, const Digest& digest);
 
 Result<void> unmount_images(const Host& host);
+// Its file and its mount; isolates that use it keep it until they end.
 Result<void> remove_image(const Host& host, const Digest& digest);
 
 }  // namespace atl::warden

@@ -21,8 +21,11 @@ void decode_all(std::string_view payload) {
     ATOLL_CHECK(!output->data.empty() && output->data.size() <= kMaxOutputBytes);
     ATOLL_CHECK(payload_of(encode(1, *output)) == payload);
   }
-  if (auto exit = decode_exit(payload); exit.ok())
-    ATOLL_CHECK(payload_of(encode(1, *exit)).starts_with(payload));
+  if (auto exit = decode_exit(payload); exit.ok()) {
+    // One of the first version ends before the last byte, which then is a 1.
+    std::string again(payload_of(encode(1, *exit)));
+    ATOLL_CHECK(again == payload || again == std::string(payload) + '\1');
+  }
   if (auto failed = decode_start_failed(payload); failed.ok())
     ATOLL_CHECK(payload_of(encode(1, *failed)) == payload);
   if (auto taken = decode_input_taken(payload); taken.ok())

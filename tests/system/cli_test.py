@@ -184,8 +184,9 @@ class Commands(atoll.SystemTest):
             usage = self.json("usage", sandbox)
             self.assertEqual(len(usage["execs"]), 1)
             self.assertGreater(usage["total"]["peak_memory_bytes"], 0)
-            names = [row["name"] for row in self.json("template", "ls")["templates"]]
-            self.assertIn("python", names)
+            built = [row["name"] for row in self.json("template", "ls")["templates"]
+                     if row["state"] == "built"]
+            self.assertEqual(built, ["python"])
             self.assertTrue(self.json("key", "show-local")["key"])
             self.assertTrue(self.json("status")["ready"])
             self.assertTrue(self.json("version")["version"])
