@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help setup build quickstart test test-long bench format down clean install images
 
 PREFIX ?= /usr/local
-PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary atoll-builder
+PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary atoll-builder atoll-egress
 RELEASE := build/release
 TEMPLATES := $(patsubst templates/%/template.toml,%,$(wildcard templates/*/template.toml))
 # Whose images are built: of quickstart and bench, of the tests, of the long tests.

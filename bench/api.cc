@@ -42,8 +42,9 @@ Api::Api(const Options& options)
     : client_(http::Client::create(options.host, options.port, kRequestTimeout)),
       headers_{{"Authorization", "Bearer " + options.key}, {"Content-Type", "application/json"}} {}
 
-Result<Created> Api::create() {
-  ATOLL_TRY(json::object answer, post("/v1/sandboxes", {{"template", "python"}}, 201));
+Result<Created> Api::create(json::object limits) {
+  json::object request{{"template", "python"}, {"limits", std::move(limits)}};
+  ATOLL_TRY(json::object answer, post("/v1/sandboxes", std::move(request), 201));
   const json::value* id = answer.if_contains("id");
   if (id == nullptr || !id->is_string()) return Error(Code::kCorrupt, "create: answer without id");
   return Created{std::string(id->get_string()), was_from_pool(answer)};
@@ -60,6 +61,20 @@ Result<void> Api::remove(const std::string& sandbox) {
             client_->send(http::Method::kDelete, "/v1/sandboxes/" + sandbox, headers_, ""));
   if (response.status / 100 == 2) return {};
   return refused("delete " + sandbox, response);
+}
+
+Result<std::string> Api::create_context(const std::string& sandbox) {
+  std::string contexts = "/v1/sandboxes/" + sandbox + "/contexts";
+  ATOLL_TRY(json::object answer, post(contexts, {{"language", "python"}}, 201));
+  const json::value* id = answer.if_contains("id");
+  if (id == nullptr || !id->is_string()) return Error(Code::kCorrupt, "a context without id");
+  return contexts + "/" + std::string(id->get_string());
+}
+
+Result<void> Api::run_code(const std::string& context) {
+  ATOLL_TRY(json::object answer,
+            post(context + "/runs", {{"code", "print(1)"}, {"wait", true}}, 200));
+  return check_ran(answer, "1\n");
 }
 
 Result<bool> Api::run() {

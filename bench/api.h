@@ -31,10 +31,13 @@ class Api {
  public:
   explicit Api(const Options& options);
 
-  Result<Created> create();
+  Result<Created> create(boost::json::object limits = {});
   // To its end.
   Result<void> execute(const std::string& sandbox, const Exec& exec);
   Result<void> remove(const std::string& sandbox);
+  // The path of a new context of Python, and code that is run in it to its end.
+  Result<std::string> create_context(const std::string& sandbox);
+  Result<void> run_code(const std::string& context);
   // POST /v1/run of Python; whether its isolate was ready.
   Result<bool> run();
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 import measures
@@ -44,6 +45,23 @@ class Running:
         bench = self.bench(*words)
         return rows_of(bench, *bench.communicate())
 
+    def settle(self):
+        """Until the pool has had the same size for a while."""
+        headers = {"Authorization": f"Bearer {self.key}"}
+        last, same = None, 0
+        for _ in range(60):
+            with urllib.request.urlopen(urllib.request.Request(f"{self.url}/metrics",
+                                                               headers=headers)) as answer:
+                text = answer.read().decode()
+            size = next(line for line in text.splitlines()
+                        if line.startswith("atoll_warm_pool_size "))
+            same = same + 1 if size == last else 0
+            last = size
+            if same == SETTLE_SECONDS:
+                return
+            time.sleep(1)
+        raise RuntimeError("the pool does not come to rest")
+
     def daemon_pid(self):
         return json.loads(self.cli("status", "--json"))["processes"]["atolld"]["pid"]
 
@@ -65,7 +83,7 @@ def running(arguments, *options):
         atoll.cli("up", "--detach", "--listen", "127.0.0.1:0", *options)
         atoll.url = json.loads(atoll.cli("status", "--json"))["url"]
         atoll.key = atoll.cli("key", "show-local").strip()
-        time.sleep(SETTLE_SECONDS)  # the pool fills
+        atoll.settle()
         yield atoll
     finally:
         atoll.cli("down")
@@ -136,18 +154,27 @@ def measure_idle(atoll, count):
 
 def measure_warm(arguments, atoll):
     clients = arguments.clients
-    found = atoll.measure("--runs", arguments.runs, "--warm-ups", arguments.warm_ups,
-                          "--clients", clients, "--measure", "runs", "--measure", "execs")
+    # Twice: the first comes out of the blue, before the second the pool has grown.
+    first = atoll.measure("--sandboxes", arguments.burst, "--measure", "burst")
+    found = {}
+    for name in ("copies", "contexts", "execs", "runs"):
+        atoll.settle()
+        found |= atoll.measure("--runs", arguments.runs, "--warm-ups", arguments.warm_ups,
+                               "--clients", clients, "--measure", name)
     rows = [
+        samples_row(measures.COPY, found["create+run", 1], pooled=False),
+        samples_row(measures.CONTEXT, found["context run", 1], pooled=False),
         samples_row(measures.PYTHON, found["run", 1]),
         samples_row(measures.many(measures.PYTHON, clients), found["run", clients]),
         samples_row(measures.TRUE, found["exec", 1], pooled=False),
         samples_row(measures.many(measures.TRUE, clients), found["exec", clients], pooled=False),
     ]
-    time.sleep(SETTLE_SECONDS)
+    atoll.settle()
     burst = atoll.measure("--sandboxes", arguments.burst, "--measure", "burst")
+    rows.append(samples_row(measures.first_burst(arguments.burst),
+                            first["burst", arguments.burst]))
     rows.append(samples_row(measures.burst(arguments.burst), burst["burst", arguments.burst]))
-    time.sleep(SETTLE_SECONDS)
+    atoll.settle()
     sustained = atoll.measure("--clients", 4, "--seconds", arguments.seconds,
                               "--measure", "sustained")["sustained", 4]
     note = drift(sustained["samples_ms"]) + ", " + note_of(sustained)

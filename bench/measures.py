@@ -2,6 +2,8 @@
 
 FIRST_OUTPUT = "python3 -c 'print(1)' to its first output"
 PYTHON = "python3 -c 'print(1)', start to end"
+COPY = "create and run Python, only the zygote is ready"
+CONTEXT = "print(1) in a live context"
 CREATE = "create, nothing ready"
 FIRST_EXEC = "first exec of Python"
 TRUE = "/bin/true (atoll: in a live sandbox)"
@@ -18,8 +20,12 @@ def burst(count):
     return f"{count} runs at once"
 
 
+def first_burst(count):
+    return f"{burst(count)}, the first time"
+
+
 def order(row):
-    names = [PYTHON, FIRST_OUTPUT, CREATE, FIRST_EXEC, TRUE]
+    names = [PYTHON, FIRST_OUTPUT, COPY, CONTEXT, CREATE, FIRST_EXEC, TRUE]
     place = next((i for i, name in enumerate(names) if row.measure.startswith(name)), len(names))
     subjects = ["atoll", "cold", "floor", "bwrap", "crun", "runc", "runsc"]
     return place, row.measure, subjects.index(row.who)

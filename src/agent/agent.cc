@@ -164,12 +164,17 @@ bool Agent::obey(const Frame& frame) {
     case FrameType::kInput:
     case FrameType::kInputEnd:
     case FrameType::kResize:
+    case FrameType::kGrant:
       return execs_.obey(frame);
+    case FrameType::kImprint:
+      return frame.payload.empty() &&
+             launcher_->lend_imprint(frame.number, connection_->take_descriptor());
     case FrameType::kExitAcknowledge:
       return frame.payload.empty() && acknowledge_exit(frame.number);
     case FrameType::kOpenFiles:
     case FrameType::kOpenPort:
     case FrameType::kOpenControl:
+    case FrameType::kOpenImprint:
     case FrameType::kChannelData:
     case FrameType::kChannelEnd:
     case FrameType::kChannelCredit:

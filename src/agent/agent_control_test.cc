@@ -12,7 +12,7 @@ class AgentControl : public FileTest {
 
   void start(const std::string& script) {
     Start program = shell(script);
-    program.controlled = true;
+    program.control = ControlMode::kWaits;
     daemon_.start(kExec, program);
     ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(kExec).pid.has_value(); }));
   }
@@ -110,6 +110,111 @@ TEST_P(AgentControl, BeginsOnceAndOnlyIfItIsControlled) {
   EXPECT_TRUE(daemon_.finish(kExec + 1).ended());
   channels_.send(first, "two\n");
   EXPECT_EQ(daemon_.finish(kExec).exit->status, 0);
+}
+
+class AgentSpeech : public AgentControl {
+ protected:
+  void speak(const std::string& script, uint64_t output_limit_bytes = 8 << 20) {
+    Start program = shell(script);
+    program.control = ControlMode::kSpeaks;
+    program.input_mode = InputMode::kOpen;
+    program.output_limit_bytes = output_limit_bytes;
+    daemon_.start(kExec, program);
+    ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(kExec).pid.has_value(); }));
+  }
+  void say(uint64_t offset, std::string_view text) {
+    daemon_.send_raw(encode(kExec, Input{offset, text}));
+  }
+  bool has_said(const std::string& text) {
+    return daemon_.run_until([&] { return daemon_.record(kExec).speech == text; });
+  }
+};
+ATOLL_FILE_TESTS(AgentSpeech);
+
+TEST_P(AgentSpeech, IsAThirdStreamBehindWhatWasPrinted) {
+  speak("read x; head -c 700000 /dev/zero | tr '\\0' a; echo done >&5; read y");
+  daemon_.record(kExec).acknowledge = Record::Acknowledge::kNever;
+  say(0, "go\n");
+  ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(kExec).out.size() == kWindowBytes; }));
+  EXPECT_EQ(daemon_.record(kExec).speech, "");
+  daemon_.record(kExec).acknowledge = Record::Acknowledge::kAtOnce;
+  daemon_.acknowledge_output(kExec);
+  ASSERT_TRUE(daemon_.run_until([&] {
+    if (daemon_.record(kExec).speech.empty()) return false;
+    EXPECT_EQ(daemon_.record(kExec).out.size(), 700'000u);
+    return true;
+  }));
+  say(3, "end\n");
+  const Record& done = daemon_.finish(kExec);
+  EXPECT_EQ(done.speech, "done\n");
+  EXPECT_EQ(done.exit->speech_bytes, 5u);
+  EXPECT_EQ(done.exit->status, 0);
+}
+
+TEST_P(AgentSpeech, IsNotHeldUpByAFlood) {
+  speak("while :; do echo flood; done & read x; echo said >&5; sleep 60");
+  say(0, "go\n");
+  EXPECT_TRUE(has_said("said\n"));
+  daemon_.send_raw(encode_signal(kExec, SIGKILL));
+  EXPECT_TRUE(daemon_.finish(kExec).ended());
+}
+
+TEST_P(AgentSpeech, IsSentAgainOnTheNextConnection) {
+  speak("while read x; do echo $x >&5; done");
+  daemon_.record(kExec).acknowledge = Record::Acknowledge::kNever;
+  say(0, "one\n");
+  ASSERT_TRUE(has_said("one\n"));
+  daemon_.record(kExec).speech = "o";  // as if the rest had been lost
+  daemon_.connect();
+  ASSERT_TRUE(has_said("one\n"));
+  say(0, "one\ntwo\n");  // the agent has the first half
+  ASSERT_TRUE(has_said("one\ntwo\n"));
+  daemon_.send_raw(encode_input_end(kExec, 8));
+  EXPECT_EQ(daemon_.finish(kExec).exit->speech_bytes, 8u);
+}
+
+TEST_P(AgentSpeech, AFloodWaitsAndIsNeverCut) {
+  speak("head -c 3000000 /dev/zero | tr '\\0' s >&5", 10);
+  const Record& done = daemon_.finish(kExec);
+  EXPECT_EQ(done.speech.size(), 3'000'000u);
+  EXPECT_EQ(done.exit->limits_hit & bit(LimitBit::kOutput), 0);
+}
+
+TEST_P(AgentSpeech, AGrantGivesMoreOutput) {
+  speak("while read x; do printf 0123456789; echo $x >&5; done", 4);
+  say(0, "a\n");
+  ASSERT_TRUE(has_said("a\n"));
+  EXPECT_EQ(daemon_.record(kExec).out, "0123");
+  daemon_.send_raw(encode(kExec, Grant{20, 0}));
+  say(2, "b\n");
+  ASSERT_TRUE(has_said("a\nb\n"));
+  EXPECT_EQ(daemon_.record(kExec).out, "01230123456789");
+  daemon_.send_raw(encode_input_end(kExec, 4));
+  EXPECT_EQ(daemon_.finish(kExec).exit->stdout_cut, 6u);
+}
+
+TEST_P(AgentSpeech, AGrantBeginsAProgramThatWaits) {
+  Start program = shell("echo ready >&5; read x; echo $x >&5; exit 4");
+  program.control = ControlMode::kWaits;
+  program.input_mode = InputMode::kOpen;
+  daemon_.start(kExec, program);
+  uint32_t channel = channels_.open_control({kExec, std::nullopt});
+  ASSERT_TRUE(hears(channel, "ready\n"));
+  channels_.give_up(channel);
+  ASSERT_TRUE(channels_.wait_closed(channel));
+  daemon_.send_raw(encode(kExec, Grant{100, 100}));
+  say(0, "hello\n");
+  const Record& done = daemon_.finish(kExec);
+  EXPECT_EQ(done.speech, "hello\n");
+  EXPECT_EQ(done.exit->cause, Cause::kProgram);
+  EXPECT_EQ(done.exit->status, 4);
+}
+
+TEST_P(AgentSpeech, AnInterruptReachesTheChildThatIsWaitedFor) {
+  speak("trap 'echo caught >&5' INT; sleep 60; echo over >&5");
+  daemon_.run_until([&] { return false; }, 200);
+  daemon_.send_raw(encode_signal(kExec, SIGINT));
+  EXPECT_EQ(daemon_.finish(kExec).speech, "caught\nover\n");
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ TEST_F(AgentStream, WorksOnWithoutAnyConnection) {
   daemon_.start(2, endless);
   ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(2).pid.has_value(); }));
   daemon_.disconnect();
-  usleep(500'000);
+  for (int i = 0; i < 500 && !sandbox_.leaves().empty(); ++i) usleep(10'000);
   EXPECT_TRUE(sandbox_.leaves().empty()) << "both ended while nobody was there";
   daemon_.connect();
   EXPECT_EQ(daemon_.finish(1).out, "late\n");

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/imprint_protocol.h"
 #include "base/check.h"
 #include "base/file.h"
 
@@ -61,6 +62,13 @@ uint32_t TestChannels::open_control(const OpenControl& open) {
   uint32_t channel = next_++;
   channels_[channel] = TestChannel();
   daemon_.send_raw(encode(channel, open));
+  return channel;
+}
+
+uint32_t TestChannels::open_imprint(uint32_t exec) {
+  uint32_t channel = next_++;
+  channels_[channel] = TestChannel();
+  daemon_.send_raw(encode_open_imprint(channel, exec));
   return channel;
 }
 

@@ -49,6 +49,7 @@ class TestChannels {
   uint32_t open(const FileRequest& request);
   uint32_t open_port(uint16_t port);
   uint32_t open_control(const OpenControl& open);
+  uint32_t open_imprint(uint32_t exec);
   void send(uint32_t channel, std::string_view bytes);
   void end(uint32_t channel);
   void give_up(uint32_t channel);

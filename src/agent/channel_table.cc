@@ -1,8 +1,15 @@
 #include "agent/channel_table.h"
 
+#include <linux/close_range.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "agent/imprint_protocol.h"
+#include "agent/imprint_taker.h"
+#include "base/file.h"
 #include "base/ids.h"
+#include "linux/clone.h"
+#include "linux/unix_socket.h"
 
 namespace atl::agent {
 namespace {
@@ -12,6 +19,25 @@ namespace {
 constexpr uint32_t kFirstLeaf = ExecId::kMax + 1;
 constexpr uint32_t kLeaves = 1'000'000'000;
 
+// The reader of what a process of its own writes: taking an imprint takes as long as somebody reads
+// it.
+Result<Fd> open_imprint(ExecTable& execs, uint32_t exec) {
+  Exec* found = execs.find(exec);
+  std::optional<pid_t> program = found == nullptr ? std::nullopt : found->program().pid();
+  if (!program) return Error(Code::kNotFound, "open imprint", ESRCH);
+  ATOLL_TRY(auto pair, linux::make_socket_pair(SOCK_STREAM));
+  auto taker = linux::clone_process({});
+  if (!taker) return Error(Code::kSystem, "clone", taker.error().system_errno());
+  if (!taker->in_child()) return std::move(pair.ours);
+  // Of the agent it has nothing else.
+  auto theirs = static_cast<unsigned>(pair.theirs.get());
+  close_range(STDERR_FILENO + 1, theirs - 1, 0);
+  close_range(theirs + 1, ~0u, 0);
+  auto taken = take_imprint(*program, kControlFd, pair.theirs.get());
+  if (!taken) (void)write_all(pair.theirs.get(), taken.error().message());
+  _exit(0);
+}
+
 // Refused ones wait here for their close to be told.
 constexpr size_t kMaxRefused = 128;
 
@@ -19,7 +45,7 @@ constexpr size_t kMaxRefused = 128;
 
 bool ChannelTable::obey(const Frame& frame, ExecTable& execs) {
   bool opens = frame.type == FrameType::kOpenFiles || frame.type == FrameType::kOpenPort ||
-               frame.type == FrameType::kOpenControl;
+               frame.type == FrameType::kOpenControl || frame.type == FrameType::kOpenImprint;
   if (opens) return open(frame, execs);
   auto found = channels_.find(frame.number);
   return found == channels_.end() || pass_on(found->second, frame);
@@ -42,6 +68,11 @@ bool ChannelTable::open(const Frame& frame, ExecTable& execs) {
     auto control = decode_open_control(frame.payload);
     if (control && !full) open_control(frame.number, execs.open_control(*control), control->exec);
     return control.ok();
+  }
+  if (frame.type == FrameType::kOpenImprint) {
+    auto exec = decode_open_imprint(frame.payload);
+    if (exec && !full) open_control(frame.number, open_imprint(execs, *exec), *exec);
+    return exec.ok();
   }
   auto port = decode_open_port(frame.payload);
   if (port && !full) open_port(frame.number, *port);

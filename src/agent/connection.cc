@@ -2,6 +2,10 @@
 
 #include <sys/socket.h>
 
+#include <span>
+
+#include "linux/unix_socket.h"
+
 namespace atl::agent {
 namespace {
 
@@ -30,11 +34,14 @@ void Connection::rest() {
 
 Result<void> Connection::receive() {
   char* room = reader_.prepare(kReceiveBytes);
-  ssize_t count = recv(socket_.get(), room, kReceiveBytes, MSG_DONTWAIT);
-  if (count < 0 && try_later(errno)) return {};
-  if (count < 0) return Error::system("receive from daemon");
-  if (count == 0) return Error(Code::kUnavailable, "daemon closed the connection");
-  reader_.commit(static_cast<size_t>(count));
+  Fd descriptor;
+  auto received = linux::receive_message(socket_.get(), {room, kReceiveBytes},
+                                         std::span(&descriptor, 1), MSG_DONTWAIT);
+  if (!received && try_later(received.error().system_errno())) return {};
+  if (!received) return std::move(received).error();
+  if (received->bytes == 0) return Error(Code::kUnavailable, "daemon closed the connection");
+  if (descriptor) descriptor_ = std::move(descriptor);
+  reader_.commit(received->bytes);
   return {};
 }
 

@@ -30,6 +30,9 @@ class Connection {
   Result<void> receive();
   Result<std::optional<Frame>> next() { return reader_.next(); }
 
+  // What came beside the bytes of the last kImprint, once.
+  Fd take_descriptor() { return std::move(descriptor_); }
+
   // The daemon has answered hello.
   bool welcomed() const { return welcomed_; }
   void set_welcomed() { welcomed_ = true; }
@@ -40,6 +43,7 @@ class Connection {
 
   Fd socket_;
   FrameReader reader_{FrameReader::Side::kAgent};
+  Fd descriptor_;
   std::string outgoing_;
   size_t head_ = 0;  // first byte of outgoing_ not yet sent
   bool welcomed_ = false;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,7 +36,8 @@ Exec::Exec(Leaf leaf, const Start& start, const Counts& before)
       input_(start.input, start.input_mode),
       outputs_{OutputPipe(start.output_limit_bytes), OutputPipe(start.output_limit_bytes)},
       on_output_limit_(start.on_output_limit),
-      waits_(start.controlled),
+      control_mode_(start.control),
+      waits_(start.control == ControlMode::kWaits),
       requested_at_(now()) {}
 
 void Exec::launched(Result<Launched> outcome) {
@@ -45,6 +47,7 @@ void Exec::launched(Result<Launched> outcome) {
   executed_at_ = now();
   report_ = std::move(launched.report);
   control_ = std::move(launched.control);
+  if (control_mode_ == ControlMode::kSpeaks) speech_.open(std::move(control_));
   bool terminal = has_terminal_;
   auto kind = terminal ? OutputPipe::Kind::kTerminal : OutputPipe::Kind::kPipe;
   output(Stream::kStdout).open(std::move(launched.stdout_pipe), kind);
@@ -61,6 +64,7 @@ void Exec::fail(StartFailed failed) {
   control_.reset();
   input_.close();
   for (OutputPipe& pipe : outputs_) pipe.release().reset();
+  speech_.close();
 }
 
 void Exec::add_watches(PollSet& polls) const {
@@ -69,6 +73,7 @@ void Exec::add_watches(PollSet& polls) const {
   if (out.wants_read()) polls.add(out.fd(), POLLIN, {Source::kStdout, number()});
   const OutputPipe& err = output(Stream::kStderr);
   if (err.wants_read()) polls.add(err.fd(), POLLIN, {Source::kStderr, number()});
+  if (speech_.wants_notice()) polls.add(speech_.fd(), POLLIN, {Source::kSpeech, number()});
   short events = input_.wants_write() ? POLLOUT : 0;
   if (input_.fd() >= 0) polls.add(input_.fd(), events, {Source::kStdin, number()});
 }
@@ -79,6 +84,11 @@ void Exec::handle(Source source, int null_device) {
   if (source == Source::kStdout) output(Stream::kStdout).read_some(null_device);
   if (source == Source::kStderr) output(Stream::kStderr).read_some(null_device);
   if (source == Source::kStdin) input_.ready();
+  if (source == Source::kSpeech) {
+    speech_.noticed(outputs_);
+    take_printed(null_device);
+  }
+  speech_.take(outputs_);
   check_output_limit();
   drain(null_device);
 }
@@ -128,31 +138,54 @@ void Exec::explain_failure(const StartReport& report) {
 Result<Fd> Exec::open_control(const std::optional<Beginning>& begins, const Counts& before) {
   if (!control_) return Error(Code::kNotFound, "open control", ENOTSOCK);
   if (begins && !waits_) return Error(Code::kConflict, "begin", EALREADY);
-  if (begins) {
-    waits_ = false;
-    program_.begin(*begins, before);
-    requested_at_ = executed_at_ = now();
-    on_output_limit_ = begins->on_output_limit;
-    for (OutputPipe& pipe : outputs_) pipe.stream().set_limit(begins->output_limit_bytes);
-  }
+  if (begins) begin(*begins, before);
   Fd copy(fcntl(control_.get(), F_DUPFD_CLOEXEC, 0));
   if (!copy) return Error(Code::kSystem, "open control", errno);
   return copy;
 }
 
+void Exec::begin(const Beginning& begins, const Counts& before) {
+  waits_ = false;
+  program_.begin(begins, before);
+  requested_at_ = executed_at_ = now();
+  on_output_limit_ = begins.on_output_limit;
+  for (OutputPipe& pipe : outputs_) pipe.stream().set_limit(begins.output_limit_bytes);
+}
+
+bool Exec::grant(std::string_view payload, Counters& counters) {
+  auto granted = decode_grant(payload);
+  if (!granted) return false;
+  if (waits_) {
+    begin(Beginning(), counters.read());
+    // An empty message, in the words of the runtimes: it is to speak from now on.
+    (void)send(control_.get(), "\0\0\0\0", 4, MSG_NOSIGNAL | MSG_DONTWAIT);
+    speech_.open(std::move(control_));
+  }
+  stream(Stream::kStdout).set_limit(granted->stdout_limit);
+  stream(Stream::kStderr).set_limit(granted->stderr_limit);
+  return true;
+}
+
 bool Exec::settle(int null_device) {
   drain(null_device);
   if (phase_ == Phase::kFailed) return true;
+  take_printed(null_device);
+  speech_.take(outputs_);
+  for (OutputPipe& pipe : outputs_) {
+    bool full = pipe.stream().room() == 0 && !pipe.stream().limit_reached();
+    if (full || !pipe.stream().unsent().empty()) return false;
+  }
+  return true;
+}
+
+void Exec::take_printed(int null_device) {
   for (OutputPipe& pipe : outputs_) {
     uint64_t before = 0;
     do {
       before = pipe.stream().produced() + pipe.stream().cut();
       if (pipe.wants_read()) pipe.read_some(null_device);
     } while (pipe.stream().produced() + pipe.stream().cut() != before);
-    bool full = pipe.stream().room() == 0 && !pipe.stream().limit_reached();
-    if (full || !pipe.stream().unsent().empty()) return false;
   }
-  return true;
 }
 
 bool Exec::reaped(const Death& death, Counters& counters, int null_device) {
@@ -170,6 +203,7 @@ bool Exec::reaped(const Death& death, Counters& counters, int null_device) {
   bool well = exit_.ending == Ending::kExited && exit_.status == 0;
   asks_for_layer_ = !well || exit_.written_bytes >= kMuchWrittenBytes;
   for (OutputPipe& pipe : outputs_) pipe.finish();
+  speech_.finish();
   drain(null_device);
   return asks_for_layer_;
 }
@@ -184,17 +218,19 @@ void Exec::drain(int null_device) {
   if (phase_ != Phase::kDraining) return;
   for (OutputPipe& pipe : outputs_)
     while (pipe.wants_read()) pipe.read_some(null_device);
+  speech_.drain(outputs_);
   finish_if_drained();
 }
 
 void Exec::finish_if_drained() {
   for (const OutputPipe& pipe : outputs_)
     if (!pipe.finished()) return;
-  if (asks_for_layer_) return;
+  if (asks_for_layer_ || !speech_.finished()) return;
   exit_.drain_us = micros_between(exited_at_, now());
   exit_.may_have_outputs = access(kOutputsDirectory, F_OK) == 0;
   exit_.stdout_bytes = stream(Stream::kStdout).produced();
   exit_.stderr_bytes = stream(Stream::kStderr).produced();
+  exit_.speech_bytes = stream(Stream::kSpeech).produced();
   exit_.stdout_cut = stream(Stream::kStdout).cut();
   exit_.stderr_cut = stream(Stream::kStderr).cut();
   phase_ = Phase::kOver;
@@ -207,13 +243,14 @@ void Exec::finish_if_drained() {
   program_.kill();
 }
 
-bool Exec::obey(const Frame& frame) {
+bool Exec::obey(const Frame& frame, Counters& counters) {
   if (frame.type == FrameType::kStart) {  // of the daemon's, which missed the answer
     started_told_ = false;
     return true;
   }
   if (frame.type == FrameType::kAcknowledge) return acknowledge(frame.payload);
   if (frame.type == FrameType::kSignal) return signal(frame.payload);
+  if (frame.type == FrameType::kGrant) return grant(frame.payload, counters);
   if (frame.type == FrameType::kResize) return resize(frame.payload);
   if (frame.type == FrameType::kInput) {
     auto input = decode_input(frame.payload);
@@ -260,21 +297,22 @@ std::optional<std::string> Exec::next_report() {
   // The end says that no more is taken.
   auto taken = started && !end_was_told_ ? input_.next_report() : std::nullopt;
   if (taken) return encode(number(), *taken);
+  std::string_view said = started ? speech_.unsent(outputs_) : std::string_view();
+  if (auto frame = next_output(Stream::kSpeech, said)) return frame;
   // In turns, so that a flood on one stream does not hold up the other. A terminal may show what
   // was typed before there is a program to read it.
   for (int i = 0; started && i < 2; ++i) {
     Stream stream = next_stream_;
     next_stream_ = stream == Stream::kStdout ? Stream::kStderr : Stream::kStdout;
-    if (auto frame = next_output(stream)) return frame;
+    if (auto frame = next_output(stream, output(stream).stream().unsent())) return frame;
   }
   if (!ended() || end_told_) return std::nullopt;
   end_told_ = end_was_told_ = true;
   return phase_ == Phase::kFailed ? encode(number(), failed_) : encode(number(), exit_);
 }
 
-std::optional<std::string> Exec::next_output(Stream which) {
+std::optional<std::string> Exec::next_output(Stream which, std::string_view unsent) {
   OutputStream& bytes = stream(which);
-  std::string_view unsent = bytes.unsent();
   if (unsent.empty()) return std::nullopt;
   std::string frame = encode(number(), Output{which, bytes.sent(), unsent});
   bytes.mark_sent(unsent.size());
@@ -286,6 +324,7 @@ bool Exec::resume(const ExecOffsets& offsets) {
   if (waits_) program_.kill();
   if (!stream(Stream::kStdout).resume_from(offsets.stdout_offset)) return false;
   if (!stream(Stream::kStderr).resume_from(offsets.stderr_offset)) return false;
+  if (!stream(Stream::kSpeech).resume_from(offsets.speech_offset)) return false;
   started_told_ = false;
   end_told_ = false;
   input_.repeat_report();
@@ -294,7 +333,7 @@ bool Exec::resume(const ExecOffsets& offsets) {
 
 ExecOffsets Exec::offsets() const {
   return {number(), output(Stream::kStdout).stream().produced(),
-          output(Stream::kStderr).stream().produced()};
+          output(Stream::kStderr).stream().produced(), speech_.stream().produced()};
 }
 
 }  // namespace atl::agent

@@ -17,6 +17,7 @@
 #include "agent/program.h"
 #include "agent/protocol.h"
 #include "agent/remains.h"
+#include "agent/speech_pipe.h"
 #include "base/clock.h"
 #include "base/fd.h"
 
@@ -59,7 +60,7 @@ class Exec {
   Result<Fd> open_control(const std::optional<Beginning>& begins, const Counts& before);
 
   // A frame from the daemon for this exec. False: it breaks the protocol.
-  [[nodiscard]] bool obey(const Frame& frame);
+  [[nodiscard]] bool obey(const Frame& frame, Counters& counters);
 
   // The next frame for the daemon, or nothing more just now.
   std::optional<std::string> next_report();
@@ -74,11 +75,14 @@ class Exec {
 
   OutputPipe& output(Stream stream) { return outputs_[static_cast<size_t>(stream)]; }
   const OutputPipe& output(Stream stream) const { return outputs_[static_cast<size_t>(stream)]; }
-  OutputStream& stream(Stream stream) { return output(stream).stream(); }
+  OutputStream& stream(Stream stream) {
+    return stream == Stream::kSpeech ? speech_.stream() : output(stream).stream();
+  }
   uint32_t number() const { return program_.leaf().number(); }
 
   bool acknowledge(std::string_view payload);
   bool signal(std::string_view payload);
+  bool grant(std::string_view payload, Counters& counters);
   bool resize(std::string_view payload);
   void fail(StartFailed failed);
   void read_report();
@@ -86,8 +90,10 @@ class Exec {
   void explain_failure(const StartReport& report);
   void check_output_limit();
   void drain(int null_device);
+  void take_printed(int null_device);
+  void begin(const Beginning& begins, const Counts& before);
   void finish_if_drained();
-  std::optional<std::string> next_output(Stream stream);
+  std::optional<std::string> next_output(Stream stream, std::string_view unsent);
 
   Program program_;
   Phase phase_ = Phase::kStarting;
@@ -97,10 +103,12 @@ class Exec {
   bool has_terminal_;
   InputPipe input_;
   std::array<OutputPipe, 2> outputs_;
+  SpeechPipe speech_;
   OnOutputLimit on_output_limit_;
   bool asks_for_layer_ = false;
   Fd report_;
   Fd control_;
+  ControlMode control_mode_;
   bool waits_ = false;                   // a controlled program that has not begun
   std::optional<uint8_t> failure_code_;  // the program could not be executed
   StartFailed failed_ = {};

@@ -85,7 +85,7 @@ Exec* ExecTable::find(uint32_t number) {
 bool ExecTable::obey(const Frame& frame) {
   Exec* exec = find(frame.number);
   if (exec == nullptr) return frame.type != FrameType::kStart || start(frame.number, frame.payload);
-  if (!exec->obey(frame)) return false;
+  if (!exec->obey(frame, counters_)) return false;
   go_on(*exec);
   return true;
 }

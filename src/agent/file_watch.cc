@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "agent/file_entry.h"
 #include "agent/file_path.h"
@@ -34,11 +35,14 @@ class Watching {
   Result<bool> step();
 
  private:
-  enum class Tell : uint8_t { kNothing, kEntries };
+  enum class Tell : uint8_t { kNothing, kEntries, kUnwatched };
 
-  Result<void> watch(int fd, const std::string& path);
-  // The directories beneath; a new one may hold something already.
+  // True: it was not watched before, and is now.
+  Result<bool> watch(int fd, const std::string& path);
+  // The directories beneath; a new one may hold something already. kUnwatched: only what is in
+  // directories that were not watched so far.
   Result<void> watch_beneath(const std::string& path, Tell tell);
+  Result<void> watch_tree(const std::string& path);
   Result<void> take(const inotify_event& event);
   Result<void> take_named(const inotify_event& event, const std::string& path);
   Result<void> take_move(const inotify_event& event, const std::string& path);
@@ -81,19 +85,17 @@ Result<void> Watching::begin() {
   return wire_.flush();
 }
 
-Result<void> Watching::watch(int fd, const std::string& path) {
+Result<bool> Watching::watch(int fd, const std::string& path) {
   std::string self = descriptor_path(fd);
   bool full = paths_.size() >= kMaxWatches;
   int number = full ? -1 : inotify_add_watch(inotify_.get(), self.c_str(), kEvents);
-  if (number >= 0) {
-    paths_[number] = path;
-    return {};
-  }
-  if (!full && (errno == EACCES || errno == ENOENT) && path != base_) return {};
+  if (number >= 0) return paths_.insert_or_assign(number, path).second;
+  if (!full && (errno == EACCES || errno == ENOENT) && path != base_) return false;
   // What is beneath goes unnoticed from now on; once is enough to know.
   if (!full && errno != ENOSPC && errno != ENOMEM) return file_error("watch", path);
-  if (std::exchange(overflow_told_, true)) return {};
-  return tell(ChangeKind::kOverflow, EntryType::kDirectory, path);
+  if (std::exchange(overflow_told_, true)) return false;
+  ATOLL_TRY_VOID(tell(ChangeKind::kOverflow, EntryType::kDirectory, path));
+  return false;
 }
 
 Result<void> Watching::watch_beneath(const std::string& path, Tell told) {
@@ -101,6 +103,7 @@ Result<void> Watching::watch_beneath(const std::string& path, Tell told) {
   if (!root && path == base_) root = open_any(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
   if (!root) return {};  // gone again, or not for this user
   FileWalk walk(std::move(root), {});
+  std::set<std::string, std::less<>> unwatched;
   while (true) {
     ATOLL_TRY(auto walked, walk.next());
     if (!walked) return {};
@@ -109,8 +112,13 @@ Result<void> Watching::watch_beneath(const std::string& path, Tell told) {
     struct stat status;
     if (!entry || fstat(entry.get(), &status) != 0 || full.size() > kMaxPathBytes) continue;
     // Watched before the walk reads it: what comes later is an event.
-    if (S_ISDIR(status.st_mode)) ATOLL_TRY_VOID(watch(entry.get(), full));
-    if (told == Tell::kEntries)
+    bool is_new = false;
+    if (S_ISDIR(status.st_mode)) {
+      ATOLL_TRY(is_new, watch(entry.get(), full));
+    }
+    if (is_new && told == Tell::kUnwatched) unwatched.insert(full);
+    bool is_in_new = unwatched.contains(std::string_view(full).substr(0, full.rfind('/')));
+    if (told == Tell::kEntries || is_in_new || unwatched.contains(full))
       ATOLL_TRY_VOID(tell(ChangeKind::kCreated, entry_type(status.st_mode), full));
   }
 }
@@ -186,16 +194,22 @@ Result<void> Watching::take_move(const inotify_event& event, const std::string& 
   std::string from = departure_->path;
   departure_.reset();
   rename_beneath(from, path);
-  return tell(ChangeKind::kMoved, type, from, path);
+  ATOLL_TRY_VOID(tell(ChangeKind::kMoved, type, from, path));
+  // It may have gone before it could be watched under its old name.
+  return type == EntryType::kDirectory ? watch_tree(path) : Result<void>();
 }
 
 Result<void> Watching::arrived(EntryType type, const std::string& path) {
   ATOLL_TRY_VOID(tell(ChangeKind::kCreated, type, path));
-  if (!recursive_ || type != EntryType::kDirectory) return {};
+  return type == EntryType::kDirectory ? watch_tree(path) : Result<void>();
+}
+
+Result<void> Watching::watch_tree(const std::string& path) {
+  if (!recursive_) return {};
   Fd directory = open_any(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW);
   if (!directory) return {};  // gone again
-  ATOLL_TRY_VOID(watch(directory.get(), path));
-  return watch_beneath(path, Tell::kEntries);
+  ATOLL_TRY(bool is_new, watch(directory.get(), path));
+  return watch_beneath(path, is_new ? Tell::kEntries : Tell::kUnwatched);
 }
 
 // Where it went is not watched: for us it is removed.

@@ -342,11 +342,17 @@ void TestDaemon::send_welcome() {
   Welcome welcome = {kProtocolVersion, {}};
   for (const ExecOffsets& known : hello_->execs)
     if (auto held = records_.find(known.exec); held != records_.end())
-      welcome.execs.push_back({known.exec, held->second.out.size(), held->second.err.size()});
+      welcome.execs.push_back({known.exec, held->second.out.size(), held->second.err.size(),
+                               held->second.speech.size()});
   send_raw(encode(welcome));
 }
 
-void TestDaemon::send_raw(std::string_view bytes) {
+void TestDaemon::send_raw(std::string_view bytes, int descriptor) {
+  int descriptors[] = {descriptor};
+  if (descriptor >= 0) {
+    ATOLL_CHECK(linux::send_message(socket_.get(), bytes, descriptors).ok());
+    return;
+  }
   while (!bytes.empty()) {
     ssize_t count = send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count < 0) return;  // dropped by the agent; the caller's expectations will notice
@@ -368,6 +374,8 @@ void TestDaemon::acknowledge_output(uint32_t exec) {
   const Record& held = records_[exec];
   send_raw(encode(exec, agent::Acknowledge{Stream::kStdout, held.out.size()}));
   send_raw(encode(exec, agent::Acknowledge{Stream::kStderr, held.err.size()}));
+  if (!held.speech.empty())
+    send_raw(encode(exec, agent::Acknowledge{Stream::kSpeech, held.speech.size()}));
 }
 
 void TestDaemon::acknowledge_exit(uint32_t exec) { send_raw(encode_exit_acknowledge(exec)); }
@@ -431,7 +439,9 @@ void TestDaemon::take(const Frame& frame) {
 void TestDaemon::take_output(uint32_t exec, const Output& output) {
   Record& held = records_[exec];
   if (!held.pid) contradiction_ = "output before started";
-  std::string& log = output.stream == Stream::kStdout ? held.out : held.err;
+  std::string& log = output.stream == Stream::kStdout   ? held.out
+                     : output.stream == Stream::kStderr ? held.err
+                                                        : held.speech;
   if (output.offset != log.size()) contradiction_ = "output at the wrong offset";
   log.append(output.data);
   if (record(exec).acknowledge == Record::Acknowledge::kNever) return;

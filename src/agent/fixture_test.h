@@ -71,7 +71,7 @@ class TestSandbox {
 // What the daemon holds of one exec, and whether it acknowledges output.
 struct Record {
   enum class Acknowledge : uint8_t { kAtOnce, kNever } acknowledge = Acknowledge::kAtOnce;
-  std::string out, err;
+  std::string out, err, speech;
   std::optional<uint32_t> pid;
   std::optional<Exit> exit;
   std::optional<StartFailed> failed;
@@ -90,7 +90,8 @@ class TestDaemon {
   Hello connect();
   Hello connect_without_welcome();
   void disconnect() { socket_.reset(); }
-  void send_raw(std::string_view bytes);
+  // With a descriptor beside the first byte, if one is given.
+  void send_raw(std::string_view bytes, int descriptor = -1);
   void send_welcome();
   // True when the agent has closed the connection.
   bool is_dropped(int timeout_ms = 3000);

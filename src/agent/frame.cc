@@ -23,6 +23,9 @@ bool is_to_agent(FrameType type) {
     case FrameType::kOpenFiles:
     case FrameType::kOpenPort:
     case FrameType::kOpenControl:
+    case FrameType::kGrant:
+    case FrameType::kOpenImprint:
+    case FrameType::kImprint:
     case FrameType::kChannelData:
     case FrameType::kChannelEnd:
     case FrameType::kChannelCredit:
@@ -77,6 +80,12 @@ std::string_view frame_name(FrameType type) {
       return "open_port";
     case FrameType::kOpenControl:
       return "open_control";
+    case FrameType::kGrant:
+      return "grant";
+    case FrameType::kOpenImprint:
+      return "open_imprint";
+    case FrameType::kImprint:
+      return "imprint";
     case FrameType::kChannelData:
       return "channel_data";
     case FrameType::kChannelEnd:

@@ -32,6 +32,9 @@ enum class FrameType : uint8_t {
   kOpenFiles = 9,
   kOpenPort = 10,
   kOpenControl = 11,
+  kGrant = 12,
+  kOpenImprint = 14,
+  kImprint = 15,
   // either way
   kChannelData = 32,
   kChannelEnd = 33,

@@ -34,6 +34,9 @@ Result<Launcher> Launcher::create(Fd spawner_socket) {
 Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
                                   std::string_view start_payload, int standard_input,
                                   Becomes becomes) {
+  Fd imprint = std::move(imprint_);
+  if (leaf.number() != imprint_for_ || start.control == ControlMode::kNone) imprint.reset();
+  if (imprint) becomes = Becomes::kImprint;
   ATOLL_TRY(ProgramStreams streams, open_streams(start));
   ATOLL_TRY(Pipe report, make_output_pipe());
   ATOLL_TRY_VOID(check_spare_descriptors(report.write_end.get()));
@@ -48,7 +51,8 @@ Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
                   .stderr_pipe = programs.error.get(),
                   .report = report.write_end.get(),
                   .file_rules = file_rules_.get(),
-                  .control = programs.control.get()};
+                  .control = programs.control.get(),
+                  .imprint = imprint.get()};
   ATOLL_TRY(Launched launched, clone_into(start, start_payload, fds, becomes));
   launched.stdin_pipe = std::move(streams.ours.input);
   launched.stdout_pipe = std::move(streams.ours.output);
@@ -56,6 +60,12 @@ Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
   launched.control = std::move(streams.ours.control);
   launched.report = std::move(report.read_end);
   return launched;
+}
+
+bool Launcher::lend_imprint(uint32_t number, Fd imprint) {
+  imprint_for_ = number;
+  imprint_ = std::move(imprint);
+  return imprint_.valid();
 }
 
 Result<Launched> Launcher::launch_beside(const Leaf& leaf, const Start& start,

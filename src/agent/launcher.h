@@ -27,6 +27,9 @@ class Launcher {
   // `standard_input` is for a program without input and terminal, and stays the caller's.
   Result<Launched> launch(const Leaf& leaf, const Start& start, std::string_view start_payload,
                           int standard_input, Becomes becomes = Becomes::kProgram);
+  // What the next program begins from, if it is that of the exec `number` and controlled. False: it
+  // is none.
+  [[nodiscard]] bool lend_imprint(uint32_t number, Fd imprint);
   // The same in a leaf that is there already, on given streams: without pipes of its own.
   Result<Launched> launch_beside(const Leaf& leaf, const Start& start, const Streams& streams);
 
@@ -57,6 +60,8 @@ class Launcher {
   OpenFilesLimits open_files_ = {};
   bool has_spawner_ = false;
   Spawner spawner_;
+  uint32_t imprint_for_ = 0;
+  Fd imprint_;
 };
 
 }  // namespace atl::agent

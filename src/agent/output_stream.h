@@ -24,7 +24,7 @@ class OutputStream {
 
   // At most room() bytes. What is beyond the limit is counted as cut.
   void append(std::string_view bytes);
-  // Nothing may have been produced yet.
+  // Never less than what was produced.
   void set_limit(uint64_t limit_bytes) { limit_bytes_ = std::max(limit_bytes, produced()); }
   void count_cut(uint64_t bytes) { cut_ += bytes; }
 

@@ -20,6 +20,7 @@ enum class Source : uint8_t {
   kReport,    // an exec's start report
   kStdout,
   kStderr,
+  kSpeech,
   kStdin,
   kLeftPipe,  // of an exec that is over
   kLeftLeaf,

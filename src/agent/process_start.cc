@@ -16,6 +16,7 @@
 #include "agent/channel_protocol.h"
 #include "agent/exec_filter.h"
 #include "agent/file_worker.h"
+#include "agent/imprint_start.h"
 #include "agent/passwd.h"
 #include "agent/probe.h"
 #include "agent/sudo_protocol.h"
@@ -39,6 +40,8 @@ constexpr std::string_view kDefaultPath = "/run/atoll/bin:/usr/local/bin:/usr/bi
 // Numbers in the new process, behind the standard streams.
 constexpr int kReportFd = 3;
 constexpr int kFileRulesFd = 4;
+constexpr int kImprintFd = kControlFd + 1;
+constexpr int kFirstFreeFd = kImprintFd + 1;
 
 // Above what the agent and the spawner have, so that the kernel, out of memory, ends a program
 // before the processes that report it. A program may lower it to theirs again, not below.
@@ -67,11 +70,12 @@ int connect_streams(Plan& plan) {
   int sources[] = {plan.fds.standard_input, plan.fds.stdout_pipe, plan.fds.stderr_pipe,
                    plan.fds.report};
   for (int& source : sources)
-    if ((source = fcntl(source, F_DUPFD_CLOEXEC, kControlFd + 1)) < 0) return -1;
-  int rules = plan.fds.file_rules, control = plan.fds.control;
-  if (rules >= 0 && (rules = fcntl(rules, F_DUPFD_CLOEXEC, kControlFd + 1)) < 0) return -1;
-  if (control >= 0 && (control = fcntl(control, F_DUPFD_CLOEXEC, kControlFd + 1)) < 0) return -1;
+    if ((source = fcntl(source, F_DUPFD_CLOEXEC, kFirstFreeFd)) < 0) return -1;
+  int rules = plan.fds.file_rules, control = plan.fds.control, imprint = plan.fds.imprint;
+  for (int* source : {&rules, &control, &imprint})
+    if (*source >= 0 && (*source = fcntl(*source, F_DUPFD_CLOEXEC, kFirstFreeFd)) < 0) return -1;
   if (control >= 0 && dup2(control, kControlFd) < 0) return -1;
+  if (imprint >= 0 && dup2(imprint, kImprintFd) < 0) return -1;
   if (rules >= 0 && dup3(rules, kFileRulesFd, O_CLOEXEC) < 0) return -1;
   for (int number = 0; number < kReportFd; ++number)
     if (dup2(sources[number], number) < 0) return -1;
@@ -94,7 +98,8 @@ int close_descriptors(Plan& plan) {
   if (plan.fds.control < 0) return close_range(static_cast<unsigned>(last) + 1, ~0u, 0);
   if (last < kControlFd - 1 && close_range(static_cast<unsigned>(last) + 1, kControlFd - 1, 0) != 0)
     return -1;
-  return close_range(kControlFd + 1, ~0u, 0);
+  int first = plan.fds.imprint < 0 ? kControlFd + 1 : kFirstFreeFd;
+  return close_range(static_cast<unsigned>(first), ~0u, 0);
 }
 
 int errno_of(const Result<void>& result) {
@@ -152,6 +157,10 @@ int take_file_rules(Plan& plan) {
   return plan.fds.file_rules < 0 ? 0 : errno_of(linux::take_file_rules(kFileRulesFd));
 }
 
+int move_memory_marks(Plan& plan) {
+  return plan.becomes == Becomes::kImprint ? set_memory_marks(kImprintFd) : 0;
+}
+
 int load_filter(Plan&) { return errno_of(linux::load_syscall_filter(exec_filter())); }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
@@ -191,6 +200,7 @@ std::vector<std::string> environment_of(const Plan& plan) {
 }
 
 int execute(Plan& plan) {
+  if (plan.becomes == Becomes::kImprint) return 0;
   if (plan.becomes == Becomes::kProbe) become_probe();
   if (plan.becomes == Becomes::kWorker) run_file_worker(STDIN_FILENO, *plan.work);
   const std::string& name = plan.start.arguments[0];
@@ -218,6 +228,8 @@ int execute(Plan& plan) {
   return -1;
 }
 
+int begin_from_imprint(Plan&) { return become_imprint(kImprintFd, kReportFd, kControlFd); }
+
 [[noreturn]] void give_up(const Plan& plan, int report, StartStep step) {
   StartReport record = {step, errno};
   if (plan.work != nullptr) refuse_file_work(report, step_name(step), errno);
@@ -231,7 +243,8 @@ int execute(Plan& plan) {
 // and when the agent's descriptors, which can be more than the limit, have gone; the bounding set
 // needs CAP_SETPCAP and the ids need CAP_SETUID, so both come before the capabilities go; the
 // directory is entered with the program's own rights. The filter comes last, for it forbids what
-// the steps before it do.
+// the steps before it do. Of an imprint, nothing but numbers that the kernel checks is read before
+// the filter; and once its marks are set nothing may be allocated, for the break is its break.
 [[noreturn]] void become_program(Plan& plan) {
   struct {
     StartStep step;
@@ -251,8 +264,10 @@ int execute(Plan& plan) {
       {StartStep::kNoNewPrivileges, forbid_new_privileges},
       {StartStep::kDirectory, enter_directory},
       {StartStep::kFileRules, take_file_rules},
+      {StartStep::kMemoryMarks, move_memory_marks},
       {StartStep::kFilter, load_filter},
       {StartStep::kExecute, execute},
+      {StartStep::kImprint, begin_from_imprint},
   };
   for (const auto& [step, take] : kSteps) {
     bool moved = step > StartStep::kStreams;
@@ -300,10 +315,14 @@ std::string_view step_name(StartStep step) {
       return "chdir";
     case StartStep::kFileRules:
       return "take file rules";
+    case StartStep::kMemoryMarks:
+      return "set memory marks";
     case StartStep::kFilter:
       return "load system call filter";
     case StartStep::kExecute:
       return "exec";
+    case StartStep::kImprint:
+      return "begin from an imprint";
   }
   return "unknown step";
 }

@@ -24,6 +24,7 @@ struct StartFds {
   int report;        // write end of a pipe, close-on-exec; see StartReport
   int file_rules;    // of Landlock, or -1 where the kernel has none
   int control = -1;  // the program's end of its control socket, if it has one
+  int imprint = -1;  // of kImprint, which has a control socket
 };
 
 // Who becomes the parent: the caller, or the caller's own parent (the spawner's children are the
@@ -31,8 +32,8 @@ struct StartFds {
 enum class Parent : uint8_t { kCaller, kCallersParent };
 
 // What the new process is when it has taken all steps: the program of the Start, or, without an
-// execve, the birth probe (probe.h).
-enum class Becomes : uint32_t { kProgram, kProbe, kWorker };
+// execve, the birth probe (probe.h), a file worker, or the program of an imprint (imprint.h).
+enum class Becomes : uint32_t { kProgram, kProbe, kWorker, kImprint };
 
 // The steps of a start, in order. A new process that fails in one writes a StartReport and ends;
 // one that succeeds closes the pipe by its execve; the probe closes it too.
@@ -51,8 +52,10 @@ enum class StartStep : uint32_t {
   kNoNewPrivileges,
   kDirectory,
   kFileRules,
+  kMemoryMarks,
   kFilter,
   kExecute,
+  kImprint,
 };
 
 struct StartReport {

@@ -46,6 +46,7 @@ Program::Program(Leaf leaf, const Start& start, const Counts& before)
     : leaf_(leaf),
       timeout_ms_(start.timeout_ms),
       cpu_limit_us_(uint64_t{start.cpu_time_ms} * 1000),
+      interrupts_group_(start.control != ControlMode::kNone),
       before_(before) {}
 
 void Program::launched(pid_t pid, Fd pidfd) {
@@ -160,8 +161,12 @@ void Program::read_peak_memory(const rusage& usage, const Counters& counters, Ex
 void Program::signal(uint8_t signal_number) {
   if (pid_) client_signals_ |= uint64_t{1} << (signal_number - 1);
   if (signal_number == SIGKILL) return kill();
+  // What a terminal does: a program that waits for its child, as in system(3), ignores the signal,
+  // and the child must get it.
+  bool for_group = interrupts_group_ && pid_ && signal_number == SIGINT;
+  if (for_group) (void)::kill(-*pid_, SIGINT);
   // A process that has just ended takes no signal any more; its status will say how it ended.
-  if (pidfd_) (void)linux::send_signal(pidfd_.get(), signal_number);
+  if (!for_group && pidfd_) (void)linux::send_signal(pidfd_.get(), signal_number);
 }
 
 void Program::end(Cause cause) {

@@ -74,6 +74,7 @@ class Program {
   uint32_t timeout_ms_;
   uint64_t cpu_limit_us_;
   uint64_t user_us_before_ = 0, system_us_before_ = 0;  // used before it began
+  bool interrupts_group_;
   Counts before_;
   std::optional<pid_t> pid_;
   uint32_t first_pid_ = 0;

@@ -58,7 +58,7 @@ Result<Pipe> make_output_pipe() {
 Result<ProgramStreams> open_streams(const Start& start) {
   if (start.terminal) return open_on_terminal(*start.terminal);
   ProgramStreams streams;
-  if (start.controlled) ATOLL_TRY_VOID(open_control(streams));
+  if (start.control != ControlMode::kNone) ATOLL_TRY_VOID(open_control(streams));
   ATOLL_TRY(Pipe out, make_output_pipe());
   ATOLL_TRY(Pipe err, make_output_pipe());
   streams.ours.output = std::move(out.read_end);

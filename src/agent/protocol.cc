@@ -11,24 +11,27 @@ namespace {
 
 constexpr size_t kMaxOperationBytes = 256;
 constexpr uint8_t kMaxSignal = 64;
+constexpr uint8_t kLastStream = static_cast<uint8_t>(Stream::kSpeech);
 
-void put_offsets(ByteWriter& writer, const std::vector<ExecOffsets>& execs) {
+void put_offsets(ByteWriter& writer, uint16_t version, const std::vector<ExecOffsets>& execs) {
   writer.u32(static_cast<uint32_t>(execs.size()));
   for (const ExecOffsets& entry : execs) {
     writer.u32(entry.exec);
     writer.u64(entry.stdout_offset);
     writer.u64(entry.stderr_offset);
+    if (version >= 2) writer.u64(entry.speech_offset);
   }
 }
 
-bool take_offsets(ByteReader& reader, std::vector<ExecOffsets>& execs) {
+bool take_offsets(ByteReader& reader, uint16_t version, std::vector<ExecOffsets>& execs) {
   uint32_t count = reader.u32();
   if (count > kMaxExecs) return false;
   for (uint32_t i = 0; i < count && reader.ok(); ++i) {
     uint32_t exec = reader.u32();
     uint64_t stdout_offset = reader.u64();
     uint64_t stderr_offset = reader.u64();
-    execs.push_back({exec, stdout_offset, stderr_offset});
+    uint64_t speech_offset = version >= 2 ? reader.u64() : 0;
+    execs.push_back({exec, stdout_offset, stderr_offset, speech_offset});
   }
   return reader.ok();
 }
@@ -84,7 +87,7 @@ std::string encode(const Hello& hello) {
   FrameWriter frame(FrameType::kHello, 0);
   frame.payload().u16(hello.version);
   frame.payload().bytes({reinterpret_cast<const char*>(hello.nonce.data()), hello.nonce.size()});
-  put_offsets(frame.payload(), hello.execs);
+  put_offsets(frame.payload(), hello.version, hello.execs);
   if (hello.version >= 2) frame.payload().text(hello.release);
   return frame.take();
 }
@@ -103,7 +106,7 @@ Result<Hello> decode_hello(std::string_view payload) {
   std::string_view nonce = reader.bytes(kNonceBytes);
   if (!reader.ok()) return malformed("hello");
   std::copy(nonce.begin(), nonce.end(), hello.nonce.begin());
-  if (!take_offsets(reader, hello.execs)) return malformed("hello");
+  if (!take_offsets(reader, hello.version, hello.execs)) return malformed("hello");
   if (hello.version >= 2) hello.release = reader.text(kMaxReleaseBytes);
   if (!reader.done() || !is_utf8(hello.release)) return malformed("hello");
   return hello;
@@ -112,7 +115,7 @@ Result<Hello> decode_hello(std::string_view payload) {
 std::string encode(const Welcome& welcome) {
   FrameWriter frame(FrameType::kWelcome, 0);
   frame.payload().u16(welcome.version);
-  put_offsets(frame.payload(), welcome.execs);
+  put_offsets(frame.payload(), welcome.version, welcome.execs);
   return frame.take();
 }
 
@@ -120,7 +123,8 @@ Result<Welcome> decode_welcome(std::string_view payload) {
   ByteReader reader(payload);
   Welcome welcome;
   welcome.version = reader.u16();
-  if (!take_offsets(reader, welcome.execs) || !reader.done()) return malformed("welcome");
+  if (!take_offsets(reader, welcome.version, welcome.execs) || !reader.done())
+    return malformed("welcome");
   return welcome;
 }
 
@@ -144,7 +148,7 @@ std::string encode(uint32_t exec, const Start& start) {
   writer.u16(size.columns);
   writer.u16(size.rows);
   // Left out where it is not needed: an agent of the first version does not know it.
-  if (start.controlled) writer.u8(1);
+  if (start.control != ControlMode::kNone) writer.u8(static_cast<uint8_t>(start.control));
   return frame.take();
 }
 
@@ -163,8 +167,12 @@ Result<Start> decode_start(std::string_view payload) {
   start.input = reader.text(kMaxFirstInputBytes);
   uint8_t input_mode = reader.u8();
   TerminalSize size{reader.u16(), reader.u16()};
-  start.controlled = !reader.done();
-  if (start.controlled && reader.u8() != 1) return malformed("start");
+  if (!reader.done()) {
+    uint8_t control = reader.u8();
+    if (control == 0 || control > static_cast<uint8_t>(ControlMode::kSpeaks))
+      return malformed("start");
+    start.control = static_cast<ControlMode>(control);
+  }
   if (!reader.done() || !is_sound(start)) return malformed("start");
   if (on_output_limit > static_cast<uint8_t>(OnOutputLimit::kKill)) return malformed("start");
   if (input_mode > static_cast<uint8_t>(InputMode::kOpen)) return malformed("start");
@@ -187,7 +195,7 @@ Result<Acknowledge> decode_acknowledge(std::string_view payload) {
   ByteReader reader(payload);
   uint8_t stream = reader.u8();
   uint64_t offset = reader.u64();
-  if (!reader.done() || stream > 1) return malformed("acknowledge");
+  if (!reader.done() || stream > kLastStream) return malformed("acknowledge");
   return Acknowledge{static_cast<Stream>(stream), offset};
 }
 
@@ -204,7 +212,7 @@ Result<Output> decode_output(std::string_view payload) {
   uint8_t stream = reader.u8();
   uint64_t offset = reader.u64();
   std::string_view data = reader.rest();
-  if (!reader.ok() || stream > 1 || data.empty() || data.size() > kMaxOutputBytes)
+  if (!reader.ok() || stream > kLastStream || data.empty() || data.size() > kMaxOutputBytes)
     return malformed("output");
   return Output{static_cast<Stream>(stream), offset, data};
 }
@@ -266,6 +274,21 @@ Result<TerminalSize> decode_resize(std::string_view payload) {
   return size;
 }
 
+std::string encode(uint32_t exec, const Grant& grant) {
+  FrameWriter frame(FrameType::kGrant, exec);
+  frame.payload().u64(grant.stdout_limit);
+  frame.payload().u64(grant.stderr_limit);
+  return frame.take();
+}
+
+Result<Grant> decode_grant(std::string_view payload) {
+  ByteReader reader(payload);
+  uint64_t stdout_limit = reader.u64();
+  uint64_t stderr_limit = reader.u64();
+  if (!reader.done()) return malformed("grant");
+  return Grant{stdout_limit, stderr_limit};
+}
+
 std::string encode(uint32_t exec, const Exit& exit) {
   FrameWriter frame(FrameType::kExit, exec);
   ByteWriter& writer = frame.payload();
@@ -279,6 +302,7 @@ std::string encode(uint32_t exec, const Exit& exit) {
   writer.u16(exit.limits_hit);
   writer.u8(static_cast<uint8_t>(exit.peak_scope));
   writer.u8(exit.may_have_outputs ? 1 : 0);
+  writer.u64(exit.speech_bytes);
   return frame.take();
 }
 
@@ -295,7 +319,9 @@ Result<Exit> decode_exit(std::string_view payload) {
     *value = reader.u64();
   exit.limits_hit = reader.u16();
   uint8_t peak_scope = reader.u8();
-  uint8_t outputs = reader.done() ? 1 : reader.u8();  // one of the first version is silent
+  bool is_first_version = reader.done();
+  uint8_t outputs = is_first_version ? 1 : reader.u8();
+  exit.speech_bytes = is_first_version ? 0 : reader.u64();
   exit.may_have_outputs = outputs == 1;
   if (!reader.done() || ending > 1 || cause > static_cast<uint8_t>(Cause::kUnbegun))
     return malformed("exit");

@@ -24,7 +24,7 @@
 //
 // An agent speaks one version; atolld those from kOldestProtocolVersion on (else kUnsupported), and
 // answers in the one that the hello names. Since 2 the hello ends with the agent's release,
-// programs may be controlled, and an exit says whether there are outputs.
+// programs may be controlled and have a third stream, and an exit says whether there are outputs.
 // Both sides treat the other's bytes as hostile: each decoder checks every field, also left-overs.
 #pragma once
 
@@ -35,6 +35,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/exit.h"
 #include "agent/frame.h"
 #include "base/result.h"
 
@@ -57,10 +58,15 @@ inline constexpr size_t kInputCreditBytes = kWindowBytes / 2;
 inline constexpr size_t kMaxFirstInputBytes = 1024 * 1024;  // Start::input
 inline constexpr uint16_t kMaxTerminalSide = 1000;
 
-enum class Stream : uint8_t { kStdout = 0, kStderr = 1 };
+// kSpeech: what a controlled program says on its control socket.
+enum class Stream : uint8_t { kStdout = 0, kStderr = 1, kSpeech = 2 };
 enum class OnOutputLimit : uint8_t { kCut = 0, kKill = 1 };
 // After Start::input: the end of the program's input, or more by kInput.
 enum class InputMode : uint8_t { kEnds = 0, kOpen = 1 };
+
+// Whether it has a control socket, kControlFd. kWaits: it is started ahead and waits there, for a
+// channel or a kGrant. kSpeaks: the socket is an output stream from the start.
+enum class ControlMode : uint8_t { kNone = 0, kWaits = 1, kSpeaks = 2 };
 
 struct TerminalSize {
   uint16_t columns, rows;
@@ -70,6 +76,7 @@ struct ExecOffsets {
   uint32_t exec;
   uint64_t stdout_offset;
   uint64_t stderr_offset;
+  uint64_t speech_offset = 0;  // since version 2
 };
 
 struct Hello {
@@ -97,7 +104,7 @@ struct Start {
   std::string input = {};    // the first bytes of its standard input
   InputMode input_mode = InputMode::kEnds;
   std::optional<TerminalSize> terminal = {};  // its output then is on stdout alone
-  bool controlled = false;  // has a control socket, kControlFd, see channel_protocol.h
+  ControlMode control = ControlMode::kNone;   // see channel_protocol.h
 };
 
 struct Input {
@@ -121,46 +128,11 @@ struct Output {
   std::string_view data;
 };
 
-enum class Ending : uint8_t { kExited = 0, kSignaled = 1 };
-// Who ended it. kMemory: the kernel, or the agent after it. kOutput: even if it was faster.
-enum class Cause : uint8_t {
-  kProgram = 0,
-  kWallTime = 1,
-  kClient = 2,
-  kCpuTime = 3,
-  kOutput = 4,
-  kMemory = 5,
-  kUnbegun = 6,  // a controlled program that ended before it was told to begin
-};
-
-// Bits of Exit::limits_hit: which limits were touched while it ran, whether or not they ended it.
-enum class LimitBit : uint16_t {
-  kWallTime = 1 << 0,
-  kCpuTime = 1 << 1,
-  kOutput = 1 << 2,
-  kMemory = 1 << 3,
-  kPids = 1 << 4,
-  kDisk = 1 << 5,
-};
-inline constexpr uint16_t kAllLimitBits = 0x3f;
-constexpr uint16_t bit(LimitBit limit) { return static_cast<uint16_t>(limit); }
-uint16_t limit_bit_of(Cause cause);  // 0: none
-
-enum class PeakScope : uint8_t { kExec = 0, kSandbox = 1 };  // v1 groups know the latter only
-
-struct Exit {
-  Ending ending;
-  uint8_t status;                       // exit code or signal number
-  Cause cause;                          // who ended it
-  uint64_t stdout_bytes, stderr_bytes;  // kept: the end offsets of the logs
-  uint64_t stdout_cut, stderr_cut;      // produced beyond the limit and dropped
-  uint64_t start_us, wall_us, drain_us;
-  uint64_t user_us, system_us;  // of every process that was ever in its leaf
-  uint64_t peak_memory_bytes;
-  uint64_t read_bytes, written_bytes;  // from and to storage, main process and those it waited for
-  uint16_t limits_hit;                 // LimitBits
-  PeakScope peak_scope;
-  bool may_have_outputs = true;  // there is a kOutputsDirectory
+// How far its output may get, never less than it has. One that waits begins with it: four zero
+// bytes come on its control socket, which becomes an output stream.
+struct Grant {
+  uint64_t stdout_limit;
+  uint64_t stderr_limit;
 };
 
 struct StartFailed {
@@ -176,6 +148,7 @@ std::string encode(uint32_t exec, const Output& output);
 std::string encode(uint32_t exec, const Input& input);
 std::string encode(uint32_t exec, const InputTaken& taken);
 std::string encode(uint32_t exec, const TerminalSize& size);
+std::string encode(uint32_t exec, const Grant& grant);
 std::string encode(uint32_t exec, const Exit& exit);
 std::string encode(uint32_t exec, const StartFailed& failed);
 std::string encode_started(uint32_t exec, uint32_t pid);
@@ -192,6 +165,7 @@ Result<Input> decode_input(std::string_view payload);
 Result<InputTaken> decode_input_taken(std::string_view payload);
 Result<uint64_t> decode_input_end(std::string_view payload);
 Result<TerminalSize> decode_resize(std::string_view payload);
+Result<Grant> decode_grant(std::string_view payload);
 Result<Exit> decode_exit(std::string_view payload);
 Result<StartFailed> decode_start_failed(std::string_view payload);
 Result<uint32_t> decode_started(std::string_view payload);

@@ -168,8 +168,9 @@ std::vector<Message> every_message() {
       {encode(3, some_start()), [](auto p) { return decode_start(p).ok(); }},
       {encode(3, Acknowledge{Stream::kStdout, 1}),
        [](auto p) { return decode_acknowledge(p).ok(); }},
-      {encode(3, some_exit()), [](auto p) { return decode_exit(p).ok(); }, 1},
+      {encode(3, some_exit()), [](auto p) { return decode_exit(p).ok(); }, 9},
       {encode(3, StartFailed{11, "clone"}), [](auto p) { return decode_start_failed(p).ok(); }},
+      {encode(3, Grant{5, 6}), [](auto p) { return decode_grant(p).ok(); }},
       {encode_started(3, 77), [](auto p) { return decode_started(p).ok(); }},
       {encode_signal(3, 9), [](auto p) { return decode_signal(p).ok(); }},
   };
@@ -179,9 +180,10 @@ TEST(Protocol, EveryTruncationAndEveryLeftOverIsRefused) {
   for (const Message& message : every_message()) {
     std::string payload(payload_of(message.frame));
     ASSERT_TRUE(message.is_accepted(payload));
-    for (size_t length = 0; length < payload.size() - message.optional_bytes; ++length)
-      EXPECT_FALSE(message.is_accepted(payload.substr(0, length))) << length;
-    EXPECT_TRUE(message.is_accepted(payload.substr(0, payload.size() - message.optional_bytes)));
+    for (size_t length = 0; length < payload.size(); ++length) {
+      bool is_whole = length == payload.size() - message.optional_bytes;
+      EXPECT_EQ(message.is_accepted(payload.substr(0, length)), is_whole) << length;
+    }
     EXPECT_FALSE(message.is_accepted(payload + '\0'));
   }
 }

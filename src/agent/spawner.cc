@@ -18,10 +18,11 @@
 namespace atl::agent {
 namespace {
 
-// leaf, stdin, stdout, stderr, report, encoded Start or FileRequest, and the control socket of a
-// controlled program.
+// leaf, stdin, stdout, stderr, report, encoded Start or FileRequest, the control socket of a
+// controlled program, and what it begins from if that is an imprint.
 constexpr size_t kMinFds = 6;
-constexpr size_t kMaxFds = 7;
+constexpr size_t kMaxFds = 8;
+static_assert(kMaxFds <= linux::kMaxSentFds);
 constexpr uint32_t kSpawnMagic = 0x4e575053;
 
 // In-sandbox root may stop the spawner, but not the agent's loop for long. Many short waits,
@@ -71,7 +72,8 @@ Result<bool> receive_request(int socket, SpawnRequest& request, ReceivedFds& fds
   ATOLL_TRY(linux::Received received, linux::receive_message(socket, bytes, fds));
   if (received.bytes == 0) return false;
   bool whole = received.whole && received.bytes == sizeof request && request.magic == kSpawnMagic &&
-               request.becomes <= Becomes::kWorker && received.fds >= kMinFds;
+               request.becomes <= Becomes::kImprint && received.fds >= kMinFds &&
+               (request.becomes == Becomes::kImprint) == (received.fds == kMaxFds);
   if (!whole) return Error(Code::kCorrupt, "malformed spawn request");
   return true;
 }
@@ -94,7 +96,8 @@ Result<pid_t> spawn(Becomes becomes, const ReceivedFds& fds, const SpawnBasis& b
                         .stderr_pipe = fds[3].get(),
                         .report = fds[4].get(),
                         .file_rules = basis.file_rules.get(),
-                        .control = fds[6].get()};
+                        .control = fds[6].get(),
+                        .imprint = fds[7].get()};
   ATOLL_TRY(auto outcome, start_any(becomes, payload, start_fds, basis.open_files));
   return outcome.pid;
 }
@@ -106,8 +109,10 @@ Result<pid_t> Spawner::start(Becomes becomes, std::string_view payload, const St
   auto file = memory_file(payload);
   if (!file) return Error(Code::kSystem, "memfd", file.error().system_errno());
   int passed[kMaxFds] = {fds.leaf,   fds.standard_input, fds.stdout_pipe, fds.stderr_pipe,
-                         fds.report, file->get(),        fds.control};
-  return exchange(becomes, std::span(passed).first(fds.control < 0 ? kMinFds : kMaxFds));
+                         fds.report, file->get(),        fds.control,     fds.imprint};
+  size_t count = kMinFds;
+  if (fds.control >= 0) count = fds.imprint < 0 ? kMaxFds - 1 : kMaxFds;
+  return exchange(becomes, std::span(passed).first(count));
 }
 
 Result<pid_t> Spawner::exchange(Becomes becomes, std::span<const int> fds) {

@@ -57,6 +57,16 @@ void write_warm_pool(MetricText& text, sandbox::WarmPool& pool) {
            number(counts.failures));
   text.add(Kind::kCounter, "atoll_warm_pool_launch_seconds_total", "Time of all those launches.",
            number(counts.launch_us) / 1e6);
+  const sandbox::ZygoteCounts& zygotes = pool.zygotes().counts();
+  text.add(Kind::kGauge, "atoll_zygotes", "Templates whose interpreter is copied.",
+           number(pool.zygotes().size()));
+  text.add(Kind::kCounter, "atoll_zygote_copies_total", "Interpreters that were copied.",
+           number(zygotes.copies));
+  text.add(Kind::kCounter, "atoll_zygotes_made_total", "Times that one was made.",
+           number(zygotes.made));
+  text.add(Kind::kCounter, "atoll_zygote_failures_total",
+           "Times that one could not be made or copied: the template starts cold.",
+           number(zygotes.failures));
 }
 
 void write_budget(MetricText& text, const sandbox::Admission& admission) {

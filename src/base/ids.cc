@@ -58,6 +58,20 @@ std::optional<ExecId> ExecId::parse(std::string_view text) {
   return from_number(number);
 }
 
+ContextId ContextId::draw() {
+  auto id = parse("c" + random_text(kLength - 1));
+  ATOLL_CHECK(id.has_value());
+  return *id;
+}
+
+std::optional<ContextId> ContextId::parse(std::string_view text) {
+  if (text.size() != kLength || text[0] != 'c') return std::nullopt;
+  if (text.substr(1).find_first_not_of(kBase32) != text.npos) return std::nullopt;
+  ContextId id;
+  text.copy(id.text_.data(), kLength);
+  return id;
+}
+
 Digest Digest::from_bytes(std::span<const unsigned char, kBytes> bytes) {
   Digest digest;
   std::copy(bytes.begin(), bytes.end(), digest.bytes_.begin());

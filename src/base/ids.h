@@ -49,6 +49,23 @@ class ExecId {
   uint32_t number_;
 };
 
+// `c` followed by 11 characters of base 32: a context of a sandbox.
+class ContextId {
+ public:
+  static constexpr size_t kLength = 12;
+
+  static ContextId draw();
+  static std::optional<ContextId> parse(std::string_view text);
+
+  std::string_view view() const { return {text_.data(), text_.size()}; }
+  std::string string() const { return std::string(view()); }
+  auto operator<=>(const ContextId&) const = default;
+
+ private:
+  ContextId() = default;
+  std::array<char, kLength> text_;
+};
+
 // The SHA-256 that names an image: 64 hexadecimal digits as text.
 class Digest {
  public:

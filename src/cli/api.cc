@@ -130,6 +130,9 @@ json::object create_body(const SandboxOptions& options) {
   json::array require;
   for (const std::string& name : options.require) require.emplace_back(name);
   if (!require.empty()) body["require"] = std::move(require);
+  json::array allow;
+  for (const std::string& rule : options.allow) allow.emplace_back(rule);
+  if (!allow.empty()) body["network"] = json::object{{"allow", std::move(allow)}};
   add(body, "ttl_ms", options.ttl);
   add(body, "idle_ttl_ms", options.idle_ttl);
   if (!options.env.empty()) body["env"] = object_of(options.env);
@@ -222,7 +225,13 @@ Result<http::Response> Api::stream(const Call& call,
     failure.append(bytes);
     return failure.size() < kMaxErrorBytes;
   };
-  auto response = client->stream(call.method, call.target, headers_of(call), "", sink);
+  http::Headers headers = headers_of(call);
+  std::string body;
+  if (call.method == http::Method::kPost) {
+    headers.add("Content-Type", "application/json");
+    body = json::serialize(call.body);
+  }
+  auto response = client->stream(call.method, call.target, headers, body, sink);
   if (!response) return std::move(response).error().with_context(named());
   if (!is_success(response->status)) return explain_failure(response->status, failure);
   return response;

@@ -15,8 +15,10 @@ struct NamedGroup {
   const char* name;
   const char* summary;
 };
-constexpr NamedGroup kNamedGroups[] = {
-    {"template", "Templates"}, {"key", "API keys"}, {"receipt", "What was enforced"}};
+constexpr NamedGroup kNamedGroups[] = {{"template", "Templates"},
+                                       {"key", "API keys"},
+                                       {"receipt", "What was enforced"},
+                                       {"egress", "What is reached"}};
 
 void add_global_options(CLI::App& app, Typed& typed) {
   app.add_option("--state-dir", typed.state_directory,

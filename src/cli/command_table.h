@@ -40,7 +40,7 @@ struct Typed {
   std::string memory, disk, disk_rate, on_oom, ttl, idle_ttl;
   std::optional<double> cpu;
   std::optional<uint32_t> pids, open_files;
-  std::vector<std::string> require, env, metadata, files;
+  std::vector<std::string> require, allow, env, metadata, files;
   std::string code, file, input, output_directory, user, cwd, attach;
   bool raw = false, verbose = false, interactive = false, terminal = false;
   std::string id, exec, state;

@@ -113,6 +113,11 @@ struct ShellCommand {
   OutputMode mode = OutputMode::kSafe;
   ExecOptions exec;
 };
+struct ReplCommand {
+  std::string id;          // empty: a sandbox of its own
+  SandboxOptions sandbox;  // then
+  std::string language;    // empty: by the template
+};
 struct LogsCommand {
   std::string id;
   std::string exec;
@@ -158,6 +163,11 @@ struct VerifyReceiptCommand {
   std::string file;        // "-" is standard input
   std::string public_key;  // a file or the key itself; empty: this host's
 };
+struct EgressCommand {
+  enum class What : unsigned char { kLog, kFollow, kExplain, kTest };
+  What what = What::kLog;
+  std::string subject, url;  // a sandbox, or of kTest a file
+};
 struct SelftestCommand {
   enum class Mode : unsigned char { kRun, kList };
   Mode mode = Mode::kRun;
@@ -183,7 +193,7 @@ using Command =
                  ImportTemplateCommand, InitTemplateCommand, RunCommand, CreateCommand, ListCommand,
                  ShowCommand, RemoveCommand, UsageCommand, ExecCommand, ShellCommand, LogsCommand,
                  CopyCommand, CatCommand, ListFilesCommand, WatchCommand, PortsCommand,
-                 ShowReceiptCommand, VerifyReceiptCommand, SelftestCommand, BenchCommand,
-                 CompletionCommand, VersionCommand>;
+                 ShowReceiptCommand, VerifyReceiptCommand, EgressCommand, ReplCommand,
+                 SelftestCommand, BenchCommand, CompletionCommand, VersionCommand>;
 
 }  // namespace atl::cli

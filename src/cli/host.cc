@@ -41,6 +41,11 @@ Result<std::optional<linux::LockHolder>> Host::builder() const {
   return linux::find_lock_holder(builder_lock(places_), 0);
 }
 
+Result<std::optional<linux::LockHolder>> Host::egress() const {
+  ATOLL_TRY(Identity identity, find_egress_identity());
+  return linux::find_lock_holder(egress_lock(places_), identity.uid);
+}
+
 Result<std::vector<std::string>> Host::end_processes() const {
   std::vector<std::string> ended;
   auto end = [&](Result<std::optional<linux::LockHolder>> holder,
@@ -52,6 +57,7 @@ Result<std::vector<std::string>> Host::end_processes() const {
     return {};
   };
   ATOLL_TRY_VOID(end(daemon(), "atolld"));
+  ATOLL_TRY_VOID(end(egress(), "atoll-egress"));
   ATOLL_TRY_VOID(end(builder(), "atoll-builder"));
   ATOLL_TRY_VOID(end(warden(), "atoll-warden"));
   return ended;

@@ -27,9 +27,10 @@ class Host {
   Result<std::optional<linux::LockHolder>> daemon() const;
   Result<std::optional<linux::LockHolder>> warden() const;
   Result<std::optional<linux::LockHolder>> builder() const;
+  Result<std::optional<linux::LockHolder>> egress() const;
 
-  // Ends atolld, the builder and the warden if they still run, in this order: nobody may ask for a
-  // sandbox while the last ones go. Gives the names of what was ended.
+  // Ends atolld, egress, the builder and the warden if they still run, in this order: nobody may
+  // ask for a sandbox while the last ones go. Gives the names of what was ended.
   Result<std::vector<std::string>> end_processes() const;
 
   // Lets a one-shot warden remove every isolate, mount, cgroup and loop device, then removes the

@@ -34,6 +34,7 @@ struct SandboxOptions {
   ExecLimits exec;
   std::optional<std::string> on_oom;  // "exec" | "sandbox"
   std::vector<std::string> require;
+  std::vector<std::string> allow;  // what it may reach; empty: what the template says
   std::optional<std::chrono::milliseconds> ttl;
   std::optional<std::chrono::milliseconds> idle_ttl;
   Pairs env;

@@ -32,4 +32,9 @@ struct Places {
   std::string replacement() const { return run + "/replacement.json"; }
 };
 
+// Owned by the user that atoll-egress runs as.
+inline std::string egress_state(const Places& places) { return places.state + "/egress"; }
+inline std::string egress_run(const Places& places) { return places.run + "/egress"; }
+inline std::string egress_lock(const Places& places) { return egress_run(places) + "/egress.lock"; }
+
 }  // namespace atl::cli

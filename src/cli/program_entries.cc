@@ -35,6 +35,8 @@ void add_sandbox_options(CLI::App& app, Typed& typed) {
   add_exec_limits(app, typed);
   app.add_option("--on-oom", typed.on_oom, "What an out-of-memory kill ends")
       ->check(CLI::IsMember({"exec", "sandbox"}));
+  add_words(app, "--allow", typed.allow, "Let it reach this host, *.suffix or either with :port")
+      ->type_name("HOST");
   add_words(app, "--require", typed.require, "Refuse without this protection; may be repeated")
       ->type_name("NAME");
   app.add_option("--ttl", typed.ttl, "Delete the sandbox after this time: 10m")->type_name("TIME");
@@ -112,6 +114,14 @@ void add_shell(CLI::App& app, Typed& typed) {
   app.add_flag("--raw", typed.raw, "Let it set the title, the clipboard and the like");
 }
 
+void add_repl(CLI::App& app, Typed& typed) {
+  app.add_option("id", typed.id, "The sandbox (default: a new one, removed at the end)")
+      ->type_name("ID");
+  app.add_option("-l,--language", typed.code, "python, javascript, typescript or bash")
+      ->type_name("NAME");
+  add_sandbox_options(app, typed);
+}
+
 void add_logs(CLI::App& app, Typed& typed) {
   app.add_option("id", typed.id, "The sandbox")->required()->type_name("ID");
   app.add_option("exec", typed.exec, "The exec: e1")->required()->type_name("EXEC");
@@ -150,6 +160,7 @@ Result<SandboxOptions> sandbox_options_of(const Typed& typed) {
   ATOLL_TRY(options.exec, exec_limits_of(typed));
   options.on_oom = if_given(typed.on_oom);
   options.require = typed.require;
+  options.allow = typed.allow;
   ATOLL_TRY(options.ttl, duration_if_given(typed.ttl));
   ATOLL_TRY(options.idle_ttl, duration_if_given(typed.idle_ttl));
   ATOLL_TRY(options.env, pairs_of(typed.env));
@@ -227,6 +238,13 @@ Result<Command> make_shell(const Typed& typed, const CLI::App&) {
   return Command(std::move(command));
 }
 
+Result<Command> make_repl(const Typed& typed, const CLI::App&) {
+  ReplCommand command{.id = typed.id, .sandbox = {}, .language = typed.code};
+  ATOLL_TRY(command.sandbox, sandbox_options_of(typed));
+  if (command.sandbox.template_name.empty()) command.sandbox.template_name = "python";
+  return Command(std::move(command));
+}
+
 Result<Command> make_logs(const Typed& typed, const CLI::App&) {
   using Until = LogsCommand::Until;
   return Command(
@@ -261,6 +279,10 @@ constexpr CommandEntry kEntries[] = {
      "  atoll shell -u root work\n"
      "  atoll shell --attach e3 work",
      add_shell, make_shell},
+    {"repl", "Talk to an interpreter in a sandbox; Ctrl-C interrupts, Ctrl-D ends",
+     "  atoll repl -t python\n"
+     "  atoll repl -l bash work",
+     add_repl, make_repl},
     {"logs", "Show what an exec printed",
      "  atoll logs work e1\n"
      "  atoll logs -f work e1",

@@ -88,6 +88,34 @@ Result<Command> make_verify(const Typed& typed, const CLI::App&) {
   return Command(VerifyReceiptCommand{if_given(typed.file).value_or("-"), typed.public_key});
 }
 
+void add_egress_log(CLI::App& app, Typed& typed) {
+  add_id(app, typed);
+  app.add_flag("-f,--follow", typed.follow, "Go on with what is tried from now on");
+}
+
+void add_egress_explain(CLI::App& app, Typed& typed) {
+  add_id(app, typed);
+  app.add_option("destination", typed.to, "https://HOST/… or HOST:PORT")->required();
+}
+
+void add_egress_test(CLI::App& app, Typed& typed) {
+  app.add_option("file", typed.file, "A policy, as docs/egress.md describes it")->required();
+  app.add_option("destination", typed.to, "https://HOST/… or HOST:PORT")->required();
+}
+
+Result<Command> make_egress_log(const Typed& typed, const CLI::App&) {
+  using What = EgressCommand::What;
+  return Command(EgressCommand{typed.follow ? What::kFollow : What::kLog, typed.id, ""});
+}
+
+Result<Command> make_egress_explain(const Typed& typed, const CLI::App&) {
+  return Command(EgressCommand{EgressCommand::What::kExplain, typed.id, typed.to});
+}
+
+Result<Command> make_egress_test(const Typed& typed, const CLI::App&) {
+  return Command(EgressCommand{EgressCommand::What::kTest, typed.file, typed.to});
+}
+
 constexpr CommandEntry kEntries[] = {
     {"ls", "List sandboxes",
      "  atoll ls\n"
@@ -111,6 +139,12 @@ constexpr CommandEntry kEntries[] = {
      "  atoll receipt show work --json >receipt.json", add_id, make_receipt},
     {"receipt verify", "Check who signed a receipt",
      "  atoll receipt verify receipt.json --public-key receipt.pub", add_verify, make_verify},
+    {"egress log", "Show what a sandbox tried to reach", "  atoll egress log work --follow",
+     add_egress_log, make_egress_log},
+    {"egress explain", "Show which rule decides, and what would allow it",
+     "  atoll egress explain work https://pypi.org/", add_egress_explain, make_egress_explain},
+    {"egress test", "Try a policy without a sandbox",
+     "  atoll egress test policy.toml https://pypi.org/", add_egress_test, make_egress_test},
 };
 
 }  // namespace

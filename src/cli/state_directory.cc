@@ -62,6 +62,17 @@ Result<void> make_owned(const std::string& path, const Identity& owner, unsigned
   return {};
 }
 
+Result<Identity> find_identity(const char* user) {
+  const passwd* entry = getpwnam(user);
+  if (entry == nullptr)
+    return Error(Code::kNotFound, std::string("there is no user ") + user +
+                                      ": run tools/setup, or useradd --system --no-create-home " +
+                                      user);
+  if (entry->pw_uid == 0)
+    return Error(Code::kDenied, std::string("user ") + user + " must not be root");
+  return Identity{entry->pw_uid, entry->pw_gid};
+}
+
 struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
 };
@@ -93,15 +104,19 @@ Result<void> remove_contents(Fd directory, const std::string& path) {
 
 }  // namespace
 
-Result<Identity> find_daemon_identity() {
-  const passwd* entry = getpwnam(kDaemonUser);
-  if (entry == nullptr)
-    return Error(Code::kNotFound, std::string("there is no user ") + kDaemonUser +
-                                      ": run tools/setup, or useradd --system --no-create-home " +
-                                      kDaemonUser);
-  if (entry->pw_uid == 0)
-    return Error(Code::kDenied, std::string("user ") + kDaemonUser + " must not be root");
-  return Identity{entry->pw_uid, entry->pw_gid};
+Result<Identity> find_daemon_identity() { return find_identity(kDaemonUser); }
+
+Result<Identity> find_egress_identity() {
+  ATOLL_TRY(Identity egress, find_identity(kEgressUser));
+  ATOLL_TRY(Identity daemon, find_identity(kDaemonUser));
+  if (egress.uid == daemon.uid)
+    return Error(Code::kDenied, std::string("user ") + kEgressUser + " must not be " + kDaemonUser);
+  return egress;
+}
+
+Result<void> make_egress_directories(const Places& places, const Identity& egress) {
+  ATOLL_TRY_VOID(make_owned(egress_state(places), egress, 0700));
+  return make_owned(egress_run(places), egress, 0755);
 }
 
 Result<void> make_state_directories(const Places& places, const Identity& daemon) {

@@ -11,15 +11,22 @@
 namespace atl::cli {
 
 inline constexpr const char* kDaemonUser = "atoll";
+inline constexpr const char* kEgressUser = "atoll-egress";
 
 // The ids of kDaemonUser; kNotFound says how to make it.
 Result<Identity> find_daemon_identity();
+
+// The same for kEgressUser, which must be another.
+Result<Identity> find_egress_identity();
 
 // Makes what is missing and sets owner and mode of everything below the state directory. Refuses a
 // state directory that others could change, or that `daemon` could not reach.
 Result<void> make_state_directories(const Places& places, const Identity& daemon);
 // The run directory, once there is a state directory: only a running Atoll has one.
 Result<void> make_run_directories(const Places& places, const Identity& daemon);
+
+// The two directories of egress, once there are the others.
+Result<void> make_egress_directories(const Places& places, const Identity& egress);
 
 // Removes a directory tree. Follows no link and leaves no file system: a mount beneath is an error.
 // An absent directory is a success.

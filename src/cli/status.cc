@@ -33,11 +33,13 @@ Result<HostStatus> look(const Places& places) {
   ATOLL_TRY(std::optional<linux::LockHolder> supervisor, host.supervisor());
   ATOLL_TRY(std::optional<linux::LockHolder> warden, host.warden());
   ATOLL_TRY(std::optional<linux::LockHolder> builder, host.builder());
+  ATOLL_TRY(std::optional<linux::LockHolder> egress, host.egress());
   ATOLL_TRY(std::optional<linux::LockHolder> atolld, host.daemon());
   HostStatus status;
   status.processes = {{"supervisor", supervisor ? supervisor->pid : 0},
                       {"atoll-warden", warden ? warden->pid : 0},
                       {"atoll-builder", builder ? builder->pid : 0},
+                      {"atoll-egress", egress ? egress->pid : 0},
                       {"atolld", atolld ? atolld->pid : 0}};
   auto address = read_address(places);
   if (!address) {

@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include <boost/json/serialize.hpp>
-#include <toml++/toml.h>
 
 #include "base/file.h"
 #include "cli/api.h"
@@ -17,6 +16,7 @@
 #include "cli/readable.h"
 #include "cli/state_directory.h"
 #include "linux/lock_file.h"
+#include "store/toml_section.h"
 
 namespace atl::cli {
 namespace {
@@ -32,15 +32,11 @@ bool is_template_name(std::string_view name) {
 }  // namespace
 
 Result<std::string> read_template_name(const std::string& manifest, const std::string& path) {
-  try {
-    auto name = toml::parse(manifest)["name"].value<std::string>();
-    if (!name || !is_template_name(*name))
-      return Error(Code::kInvalid, path + ": name must be lower-case letters, digits and hyphens");
-    return *name;
-  } catch (const toml::parse_error& error) {
-    return Error(Code::kInvalid, path + ": line " + std::to_string(error.source().begin.line) +
-                                     ": " + std::string(error.description()));
-  }
+  ATOLL_TRY(store::TomlDocument document, store::TomlDocument::parse(manifest, path));
+  auto name = document.root()["name"].value<std::string>();
+  if (!name || !is_template_name(*name))
+    return Error(Code::kInvalid, path + ": name must be lower-case letters, digits and hyphens");
+  return *name;
 }
 
 namespace {

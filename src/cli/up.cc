@@ -28,7 +28,7 @@ constexpr size_t kShownLogLines = 15;
 struct UpPlan {
   Places places;
   UpCommand up;
-  Identity daemon;
+  Identity daemon, egress;
   std::string binaries;
   std::string supervisor_log() const { return places.logs() + "/supervisor.log"; }
 };
@@ -62,20 +62,29 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
                                .identity = std::nullopt,
                                .lock_path = builder_lock(places),
                                .log_path = logged ? places.logs() + "/atoll-builder.log" : ""};
+  SupervisedProgram egress = {
+      .name = "atoll-egress",
+      .path = plan.binaries + "/atoll-egress",
+      .arguments = {"--state-dir", egress_state(places), "--run-dir", egress_run(places),
+                    "--client-uid", std::to_string(plan.daemon.uid)},
+      .identity = plan.egress,
+      .lock_path = egress_lock(places),
+      .log_path = logged ? places.logs() + "/atoll-egress.log" : ""};
   if (std::string registry = find_npm_registry(); !registry.empty())
     builder.arguments.insert(builder.arguments.end(), {"--npm-registry", registry});
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
   if (!plan.up.warm_pool) daemon.arguments.push_back("--no-warm-pool");
-  return {std::move(warden), std::move(builder), std::move(daemon)};
+  return {std::move(warden), std::move(builder), std::move(egress), std::move(daemon)};
 }
 
 Result<UpPlan> make_plan(const CommandLine& line, const UpCommand& up) {
   if (geteuid() != 0) return Error(Code::kDenied, "atoll up must run as root");
-  UpPlan plan{.places = line.places, .up = up, .daemon = {}, .binaries = ""};
+  UpPlan plan{.places = line.places, .up = up, .daemon = {}, .egress = {}, .binaries = ""};
   ATOLL_TRY(plan.daemon, find_daemon_identity());
+  ATOLL_TRY(plan.egress, find_egress_identity());
   ATOLL_TRY(plan.binaries, find_binaries());
   for (const char* name : {"/atoll-warden", "/atolld", "/atoll-agent", "/atoll-sudo",
-                           "/atoll-notary", "/atoll-builder"})
+                           "/atoll-notary", "/atoll-builder", "/atoll-egress"})
     if (access((plan.binaries + name).c_str(), X_OK) != 0)
       return Error::system("find " + plan.binaries + name);
   return plan;
@@ -113,7 +122,8 @@ Replacement replace_programs(Supervisor& supervisor, const UpPlan& plan, int pro
   bool has_daemon = programs == 0 || programs == static_cast<int>(RestartCommand::What::kDaemon);
   Supervisor::Wish wish;
   if (has_warden) wish.names.push_back("atoll-warden");
-  if (has_warden && has_daemon) wish.names.push_back("atoll-builder");
+  if (has_warden && has_daemon)
+    wish.names.insert(wish.names.end(), {"atoll-builder", "atoll-egress"});
   if (has_daemon) wish.names.push_back("atolld");
   wish.ready = [&plan] { return check_all_ready(plan.places); };
   return supervisor.replace(wish);
@@ -165,6 +175,7 @@ Error become_installed(const UpPlan& plan, linux::LockFile& lock, int programs) 
 Result<void> supervise(const UpPlan& plan) {
   ATOLL_TRY(linux::LockFile lock, linux::LockFile::acquire(plan.places.supervisor_lock()));
   ATOLL_TRY_VOID(make_run_directories(plan.places, plan.daemon));
+  ATOLL_TRY_VOID(make_egress_directories(plan.places, plan.egress));
   ATOLL_TRY(Supervisor supervisor, Supervisor::create(programs_of(plan)));
   if (plan.up.resumed_for) publish(plan, replace_programs(supervisor, plan, *plan.up.resumed_for));
   while (true) {

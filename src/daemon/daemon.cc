@@ -17,6 +17,8 @@
 #include "api/openapi.h"
 #include "api/v1/archive.h"
 #include "api/v1/artifacts.h"
+#include "api/v1/contexts.h"
+#include "api/v1/egress.h"
 #include "api/v1/execs.h"
 #include "api/v1/files.h"
 #include "api/v1/keys.h"
@@ -67,15 +69,23 @@ Task<void> pause_for(std::chrono::milliseconds time) {
   co_await timer.async_wait(token);
 }
 
+struct Served {
+  sandbox::Sandboxes& sandboxes;
+  sandbox::TemplateBuilds& builds;
+  sandbox::Idempotency& idempotency;
+  api::Router& router;
+};
+
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
-Task<void> take_up(sandbox::Sandboxes& sandboxes, sandbox::TemplateBuilds& builds,
-                   sandbox::Idempotency& idempotency, api::Router& router, const Options& options) {
+Task<void> take_up(Served served, const Options& options, std::function<void()> on_adopted) {
+  auto& [sandboxes, builds, idempotency, router] = served;
   while (true) {
     auto adopted = co_await sandboxes.adopt();
     if (adopted) break;
     log_info("waiting for the warden", {adopted.error()});
     co_await pause_for(kAdoptPause);
   }
+  on_adopted();
   auto loaded = co_await builds.load();
   if (!loaded) log_error("templates cannot be read", {loaded.error()});
   router.set_ready();
@@ -167,12 +177,14 @@ Result<void> run_daemon(const Options& options) {
   api::add_openapi_route(router);
   api::v1::add_sandbox_routes(router, sandboxes);
   api::v1::add_exec_routes(router, sandboxes);
+  api::v1::add_context_routes(router, sandboxes);
   api::v1::add_file_routes(router, sandboxes);
   api::v1::add_archive_routes(router, sandboxes);
   api::v1::add_artifact_routes(router, sandboxes);
   api::v1::add_port_routes(router, sandboxes, port_tokens);
   api::v1::add_run_route(router, sandboxes);
   api::v1::add_receipt_route(router, sandboxes);
+  api::v1::add_egress_route(router, sandboxes);
   api::v1::add_key_routes(router, keys);
   api::v1::add_usage_routes(router, sandboxes);
   api::v1::add_limits_route(router, sandboxes, admission);
@@ -186,10 +198,13 @@ Result<void> run_daemon(const Options& options) {
   ATOLL_TRY_VOID(publish_routes(options, router));
   ATOLL_TRY_VOID(publish_address(options, server->port()));
 
-  // detached: these three are the daemon's own life and end with context.stop()
+  // detached: these are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
   asio::co_spawn(context, stop_on_signal(*server), asio::detached);
-  asio::co_spawn(context, take_up(sandboxes, builds, idempotency, router, options), asio::detached);
+  // detached: the daemon's own life too
+  auto connect = [&] { asio::co_spawn(context, driver.egress().run(), asio::detached); };
+  Served served{sandboxes, builds, idempotency, router};
+  asio::co_spawn(context, take_up(served, options, connect), asio::detached);
   context.run();
   ledger.finish();
   log_info("stopped");

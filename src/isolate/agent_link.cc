@@ -1,5 +1,7 @@
 #include "isolate/agent_link.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -12,6 +14,7 @@
 
 #include "base/log.h"
 #include "isolate/event.h"
+#include "linux/unix_socket.h"
 
 namespace atl::isolate {
 
@@ -82,10 +85,30 @@ void AgentLink::send(std::string frame) {
     return;
   }
   shared_->queue += frame;
-  if (std::exchange(shared_->writing, true)) return;
+  if (!shared_->writing) begin_writing(shared_);
+}
+
+void AgentLink::begin_writing(const std::shared_ptr<Shared>& shared) {
+  shared->writing = true;
   // detached: the task owns a share of the state and ends when the queue is empty or the link
   // closed
-  asio::co_spawn(shared_->socket.get_executor(), write_queue(shared_), asio::detached);
+  asio::co_spawn(shared->socket.get_executor(), write_queue(shared), asio::detached);
+}
+
+Task<Result<void>> AgentLink::send_with(std::string frame, int descriptor) {
+  std::shared_ptr<Shared> shared = shared_;
+  while (shared->writing && !shared->closed) co_await shared->written.wait();
+  shared->writing = true;  // what others send waits in the queue
+  Result<void> sent = Error(Code::kCancelled, "agent stream is closed");
+  while (!shared->closed) {
+    int descriptors[] = {descriptor};
+    sent = linux::send_message(shared->socket.native_handle(), frame, descriptors, MSG_DONTWAIT);
+    if (sent || sent.error().system_errno() != EAGAIN) break;
+    co_await shared->socket.async_wait(AgentSocket::wait_write, kToken);
+  }
+  shared->writing = false;
+  if (!shared->queue.empty() && !shared->closed) begin_writing(shared);
+  co_return sent;
 }
 
 Task<void> AgentLink::write_queue(std::shared_ptr<Shared> shared) {
@@ -101,6 +124,7 @@ Task<void> AgentLink::write_queue(std::shared_ptr<Shared> shared) {
     shared->written.notify_all();
   }
   shared->writing = false;
+  shared->written.notify_all();
 }
 
 Task<bool> AgentLink::wait_room(std::chrono::steady_clock::time_point deadline) {

@@ -29,12 +29,15 @@ class AgentLink {
   // batch.
   bool has_buffered_frame();
   void send(std::string frame);
+  // With a descriptor beside it, which stays the caller's; returns when it is sent.
+  Task<Result<void>> send_with(std::string frame, int descriptor);
   // Returns when little is queued; false when `deadline` came first or the link is closed.
   Task<bool> wait_room(std::chrono::steady_clock::time_point deadline);
   void close();
 
  private:
   struct Shared;
+  static void begin_writing(const std::shared_ptr<Shared>& shared);
   static Task<void> write_queue(std::shared_ptr<Shared> shared);
   std::shared_ptr<Shared> shared_;  // the writer task keeps it alive until it has noticed the close
 };

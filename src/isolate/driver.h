@@ -17,6 +17,7 @@
 #include "agent/protocol.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "isolate/egress_client.h"
 #include "isolate/task.h"
 #include "isolate/wall_limits.h"
 
@@ -52,6 +53,10 @@ class Driver {
   virtual Task<Result<std::string>> receipt(SandboxId id) = 0;
   // Forgets an image that no isolate is started from any more; nothing is a success.
   virtual Task<Result<void>> remove_image(Digest image) = 0;
+  // What the isolate may reach, as the JSON of egress/policy_json.h; before, nothing.
+  virtual Task<Result<void>> set_network(SandboxId id, uint64_t tenant, std::string policy) = 0;
+  // Rows of its audit log from an offset that an earlier page gave, or 0.
+  virtual Task<Result<EgressPage>> read_egress(SandboxId id, uint64_t offset) = 0;
   // A fresh agent stream. kNotFound when the agent is gone for good.
   virtual Task<Result<AgentSocket>> connect_agent(SandboxId id) = 0;
 };

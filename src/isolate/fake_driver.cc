@@ -297,6 +297,18 @@ Task<Result<std::string>> FakeDriver::receipt(SandboxId id) {
 
 Task<Result<void>> FakeDriver::remove_image(Digest) { co_return Result<void>(); }
 
+Task<Result<void>> FakeDriver::set_network(SandboxId id, uint64_t, std::string policy) {
+  networks_[id] = std::move(policy);
+  co_return Result<void>();
+}
+
+// One row, so that pages have something to show: the policy that is in force.
+Task<Result<EgressPage>> FakeDriver::read_egress(SandboxId id, uint64_t offset) {
+  EgressPage page{.rows = {}, .next = 1};
+  if (offset == 0) page.rows.push_back("{\"n\":1,\"policy\":" + networks_[id] + "}");
+  co_return page;
+}
+
 Task<Result<AgentSocket>> FakeDriver::connect_agent(SandboxId id) {
   auto found = agents_.find(id);
   if (found == agents_.end() || found->second->dead)

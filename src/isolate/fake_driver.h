@@ -62,8 +62,13 @@ class FakeDriver final : public Driver {
   std::deque<Error> limit_change_errors;
 
  private:
+  // Of Driver; nobody asks the fake itself.
+  Task<Result<void>> set_network(SandboxId id, uint64_t tenant, std::string policy) override;
+  Task<Result<EgressPage>> read_egress(SandboxId id, uint64_t offset) override;
+
   struct Agent;
   boost::asio::any_io_executor executor_;
+  std::map<SandboxId, std::string> networks_;
   std::map<SandboxId, std::shared_ptr<Agent>> agents_;  // shared with the agent's serving task
 };
 

@@ -65,7 +65,8 @@ Result<void> to_result(const warden::Reply& reply, std::string_view what) {
 JailDriver::JailDriver(boost::asio::any_io_executor executor, std::string run_directory)
     : executor_(executor),
       run_directory_(std::move(run_directory)),
-      warden_(executor, run_directory_) {}
+      warden_(executor, run_directory_),
+      egress_(executor, run_directory_, [this](SandboxId id) { return reopen_sockets(id); }) {}
 
 Task<Result<uint32_t>> JailDriver::probe() {
   warden::Request request = make_request(warden::Operation::kProbe);
@@ -84,10 +85,34 @@ Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
   request.image = spec.image.bytes();
   request.nonce = spec.nonce;
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
-  co_return to_result(answer.reply, "launch");
+  ATOLL_CO_TRY_VOID(to_result(answer.reply, "launch"));
+  if (answer.sockets.size() != warden::kReplySockets)
+    co_return Error(Code::kCorrupt, "launch: the warden sent no sockets");
+  co_await egress_.open(spec.id, std::move(answer.sockets));
+  co_return Result<void>();
+}
+
+Task<Result<EgressClient::Sockets>> JailDriver::reopen_sockets(SandboxId id) {
+  warden::Request request = make_request(warden::Operation::kNetwork);
+  set_id(request, id);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  ATOLL_CO_TRY_VOID(to_result(answer.reply, "reopen sockets"));
+  co_return std::move(answer.sockets);
+}
+
+Task<Result<void>> JailDriver::set_network(SandboxId id, uint64_t tenant, std::string policy) {
+  auto set = co_await egress_.set_policy(id, tenant, std::move(policy));
+  co_return set;
+}
+
+Task<Result<EgressPage>> JailDriver::read_egress(SandboxId id, uint64_t offset) {
+  auto page = co_await egress_.read(id, offset);
+  co_return page;
 }
 
 Task<Result<void>> JailDriver::remove(SandboxId id) {
+  // Its sockets would keep the network namespace.
+  co_await egress_.close(id);
   warden::Request request = make_request(warden::Operation::kRemove);
   set_id(request, id);
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));

@@ -23,12 +23,19 @@ class JailDriver final : public Driver {
   Task<Result<std::vector<SandboxId>>> list() override;
   Task<Result<std::string>> receipt(SandboxId id) override;
   Task<Result<void>> remove_image(Digest image) override;
+  Task<Result<void>> set_network(SandboxId id, uint64_t tenant, std::string policy) override;
+  Task<Result<EgressPage>> read_egress(SandboxId id, uint64_t offset) override;
   Task<Result<AgentSocket>> connect_agent(SandboxId id) override;
 
+  EgressClient& egress() { return egress_; }
+
  private:
+  Task<Result<EgressClient::Sockets>> reopen_sockets(SandboxId id);
+
   boost::asio::any_io_executor executor_;
   std::string run_directory_;
   WardenClient warden_;
+  EgressClient egress_;
 };
 
 }  // namespace atl::isolate

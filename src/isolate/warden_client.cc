@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <cstring>
 
 #include <boost/asio/as_tuple.hpp>
@@ -83,17 +84,21 @@ Result<std::shared_ptr<WardenClient::Link>> WardenClient::ensure_link() {
 }
 
 Task<void> WardenClient::read_replies(std::shared_ptr<Link> link) {
-  std::vector<unsigned char> message(warden::kMaxReplyBytes + 1);
-  asio::socket_base::message_flags flags = 0;
+  std::string message(warden::kMaxReplyBytes + 1, '\0');
   while (!link->broken) {
-    asio::mutable_buffer room = asio::buffer(message);
-    auto [error, count] = co_await link->socket.async_receive(room, flags, kToken);
-    if (error || count == 0) {
+    auto [error] = co_await link->socket.async_wait(Socket::wait_read, kToken);
+    if (link->broken) break;
+    std::array<Fd, warden::kReplySockets> received;
+    auto got =
+        linux::receive_message(link->socket.native_handle(), message, received, MSG_DONTWAIT);
+    if (!error && !got && got.error().system_errno() == EAGAIN) continue;
+    if (error || !got || got->bytes == 0) {
       link->fail_all(Error(Code::kUnavailable, "the warden closed the connection")
                          .with_reason("warden_unavailable"));
       break;
     }
-    auto parsed = warden::parse_reply(std::span(message).first(count));
+    auto parsed =
+        warden::parse_reply({reinterpret_cast<const unsigned char*>(message.data()), got->bytes});
     if (!parsed && parsed.error().code() == Code::kUnsupported) {
       link->fail_all(Error(Code::kUnavailable, "the warden is of another release than atolld: " +
                                                    parsed.error().message())
@@ -105,7 +110,9 @@ Task<void> WardenClient::read_replies(std::shared_ptr<Link> link) {
       link->fail_all(Error(Code::kCorrupt, parsed.error().message()));
       break;
     }
-    Answer answer{parsed->reply, {}, std::string(parsed->receipt.begin(), parsed->receipt.end())};
+    Answer answer{
+        parsed->reply, {}, std::string(parsed->receipt.begin(), parsed->receipt.end()), {}};
+    for (size_t i = 0; i < got->fds; ++i) answer.sockets.push_back(std::move(received[i]));
     for (size_t i = 0; i < parsed->reply.id_count; ++i) {
       auto text = parsed->ids.subspan(i * SandboxId::kLength, SandboxId::kLength);
       auto id = SandboxId::parse({reinterpret_cast<const char*>(text.data()), text.size()});

@@ -28,6 +28,7 @@ class WardenClient {
     warden::Reply reply;
     std::vector<SandboxId> ids;
     std::string receipt;
+    std::vector<Fd> sockets;  // of a launch, or made anew: warden::kReplySockets
   };
 
   // `run_directory` holds warden.sock.

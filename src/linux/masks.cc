@@ -50,22 +50,24 @@ Result<void> write_protect(const char* name) {
 }
 
 // Login shells set a PATH of their own, and /usr/local/bin is in each of them.
-Result<void> make_links(int masks) {
-  for (const char* name : {"links", "links/usr", "links/usr/local", "links/usr/local/bin"})
+Result<void> make_links(int masks, std::string_view resolver) {
+  for (const char* name :
+       {"links", "links/etc", "links/usr", "links/usr/local", "links/usr/local/bin"})
     if (mkdirat(masks, name, 0755) != 0) return Error::system(std::string("mkdir ") + name);
   if (symlinkat("/run/atoll/bin/sudo", masks, "links/usr/local/bin/sudo") != 0)
     return Error::system("link sudo");
-  return {};
+  ATOLL_TRY(Fd file, open_at(masks, kResolverFile, O_WRONLY | O_CREAT | O_EXCL, 0644));
+  return write_all(file.get(), resolver);
 }
 
 }  // namespace
 
-Result<Fd> mount_masks(const std::string& target) {
+Result<Fd> mount_masks(const std::string& target, std::string_view resolver) {
   unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
   ATOLL_TRY(Fd masks, mount_tmpfs(target, flags, "mode=0555,size=4k,nr_inodes=16"));
   ATOLL_TRY(Fd file, open_at(masks.get(), kEmptyFile, O_WRONLY | O_CREAT | O_EXCL, 0444));
   if (mkdirat(masks.get(), kEmptyDirectory, 0555) != 0) return Error::system("mkdir in " + target);
-  ATOLL_TRY_VOID(make_links(masks.get()));
+  ATOLL_TRY_VOID(make_links(masks.get(), resolver));
   file.reset();  // open for writing, it would forbid what follows
   ATOLL_TRY_VOID(make_tmpfs_read_only(target, flags));
   return masks;

@@ -7,14 +7,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/fd.h"
 #include "base/result.h"
 
 namespace atl::linux {
 
-// Mounts it at `target`; its directory.
-Result<Fd> mount_masks(const std::string& target);
+// Where `links` has the text that covers an image's own.
+inline constexpr const char* kResolverFile = "links/etc/resolv.conf";
+
+// Mounts it at `target`; its directory. `resolver` is the text of resolv.conf(5).
+Result<Fd> mount_masks(const std::string& target, std::string_view resolver);
 
 // Covers and write-protects in the attached mount `proc`, a new procfs. `masks` is the absolute
 // path of an attached clone of that mount. Leaves the working directory in `proc`.

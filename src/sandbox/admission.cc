@@ -2,7 +2,11 @@
 
 #include <sys/statvfs.h>
 
+#include <charconv>
+#include <optional>
 #include <utility>
+
+#include "base/file.h"
 
 namespace atl::sandbox {
 
@@ -10,6 +14,16 @@ namespace {
 
 Error full(std::string message, std::string_view reason) {
   return Error(Code::kExhausted, std::move(message)).with_reason(reason);
+}
+
+std::optional<uint64_t> kilobytes_after(std::string_view name, std::string_view text) {
+  size_t at = text.find(name);
+  if (at == text.npos) return std::nullopt;
+  at = text.find_first_of("0123456789", at + name.size());
+  if (at == text.npos) return std::nullopt;
+  uint64_t kilobytes = 0;
+  auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), kilobytes);
+  return error == std::errc() ? std::optional(kilobytes) : std::nullopt;
 }
 
 }  // namespace
@@ -57,6 +71,14 @@ Result<void> Admission::check_growth(uint64_t memory_bytes, uint64_t disk_bytes)
   if (space.f_bavail * space.f_frsize < budget_.free_space_floor_bytes)
     return full("the host's disk is nearly full", "disk_full");
   return {};
+}
+
+bool Admission::memory_is_short() const {
+  auto text = read_file(budget_.memory_info);
+  if (!text) return false;
+  auto total = kilobytes_after("MemTotal:", *text);
+  auto available = kilobytes_after("MemAvailable:", *text);
+  return total && available && *available < *total / 16;
 }
 
 Result<Reservation> Admission::reserve(const Limits& limits) {

@@ -22,6 +22,7 @@ struct Budget {
   uint64_t disk_bytes;  // kNoDiskBudget: only free space counts
   uint64_t free_space_floor_bytes;
   std::string state_directory;  // where free space is looked at
+  std::string memory_info = "/proc/meminfo";
 };
 
 class Admission;
@@ -58,6 +59,8 @@ class Admission {
   Result<Reservation> reserve(const Limits& limits);
   // For what already exists at start: it counts, whatever the budget says.
   Reservation count_existing(const Limits& limits);
+  // Less than a sixteenth of the host's memory is left: what only waits must go.
+  bool memory_is_short() const;
   const Promised& promised() const { return promised_; }
   const Budget& budget() const { return budget_; }
 

@@ -1,5 +1,9 @@
 #include "sandbox/admission.h"
 
+#include <unistd.h>
+
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "sandbox/test_bed.h"
@@ -19,6 +23,23 @@ Budget small_budget() {
           .disk_bytes = 1000,
           .free_space_floor_bytes = 0,
           .state_directory = "/"};
+}
+
+TEST(Admission, MemoryIsShortWhenASixteenthIsLeft) {
+  std::string path = testing::TempDir() + "meminfo";
+  Budget budget = small_budget();
+  budget.memory_info = path;
+  Admission admission(budget);
+  auto is_short_with = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return admission.memory_is_short();
+  };
+  EXPECT_FALSE(is_short_with("MemTotal:  1600 kB\nMemFree:  1 kB\nMemAvailable:  100 kB\n"));
+  EXPECT_TRUE(is_short_with("MemTotal:  1600 kB\nMemFree:  1 kB\nMemAvailable:  99 kB\n"));
+  EXPECT_FALSE(is_short_with("nothing of the kind\n"));
+  unlink(path.c_str());
+  EXPECT_FALSE(admission.memory_is_short());
+  EXPECT_FALSE(Admission(small_budget()).memory_is_short()) << "of this host";
 }
 
 TEST(Admission, EachBudgetIsKeptToTheLastByteAndGivenBack) {

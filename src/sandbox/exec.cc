@@ -16,7 +16,7 @@ Exec::Exec(boost::asio::any_io_executor executor, store::ExecRow row, ExecOutput
 
 agent::ExecOffsets Exec::offsets() const {
   return {row_.id.number(), output_.end(agent::Stream::kStdout),
-          output_.end(agent::Stream::kStderr)};
+          output_.end(agent::Stream::kStderr), output_.end(agent::Stream::kSpeech)};
 }
 
 Task<bool> Exec::wait_changed(std::chrono::steady_clock::time_point deadline) {
@@ -39,7 +39,12 @@ void Exec::set_started(uint32_t pid) {
 Result<uint64_t> Exec::append(const agent::Output& output) {
   uint64_t held = output_.end(output.stream);
   if (output.offset != held) return Error(Code::kCorrupt, "output at a wrong offset");
-  if (output.data.size() > output_limit_bytes_ - std::min(output_limit_bytes_, held))
+  // An interpreter's limits move with its runs, and what it says has none here: whoever listens
+  // ends one that says too much.
+  bool is_limited = output_.kind() == ExecKind::kProgram;
+  if (is_limited && output.stream == agent::Stream::kSpeech)
+    return Error(Code::kCorrupt, "speech of a program that has none");
+  if (is_limited && output.data.size() > output_limit_bytes_ - std::min(output_limit_bytes_, held))
     return Error(Code::kCorrupt, "output beyond its limit");
   ATOLL_TRY(uint64_t end, output_.append(output.stream, output.data));
   notify();
@@ -58,7 +63,8 @@ Result<void> Exec::set_taken(const agent::InputTaken& taken) {
 
 Result<void> Exec::check_exit(const agent::Exit& exit) const {
   agent::ExecOffsets held = offsets();
-  if (exit.stdout_bytes != held.stdout_offset || exit.stderr_bytes != held.stderr_offset)
+  if (exit.stdout_bytes != held.stdout_offset || exit.stderr_bytes != held.stderr_offset ||
+      exit.speech_bytes != held.speech_offset)
     return Error(Code::kCorrupt, "exit before all of its output");
   // A figure that no row can hold would make the verdict impossible to store for ever.
   for (uint64_t figure :

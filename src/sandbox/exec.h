@@ -35,6 +35,9 @@ struct ExecRequest {
   uint32_t cpu_time_ms = 0;  // 0: not limited
   uint32_t open_files = 0;   // 0: the sandbox's
   std::optional<store::IdempotencyKey> idempotency_key = {};
+  // It is the interpreter of this context: it speaks, has no time limit, and is not in use by
+  // running alone.
+  std::optional<store::ContextRow> context = {};
 };
 
 // How far the agent has taken its input. Only one caller may add to it at a time.

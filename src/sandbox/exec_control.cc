@@ -39,6 +39,7 @@ Result<void> check_open(Exec& exec) {
 void ExecControl::link_up(std::shared_ptr<isolate::AgentLink> link) {
   link_ = std::move(link);
   ++streams_;
+  for (const auto& [number, grant] : grants_) link_->send(agent::encode(number, grant));
 }
 
 void ExecControl::start(const std::string& start_frame) const {
@@ -59,7 +60,8 @@ std::optional<WaitingProgram> ExecControl::take_waiting(const ExecRequest& reque
   return std::nullopt;
 }
 
-void ExecControl::forget_waiting(uint32_t number) {
+void ExecControl::forget(uint32_t number) {
+  grants_.erase(number);
   if (waiting_ && waiting_->number == number) waiting_.reset();
 }
 
@@ -77,7 +79,18 @@ Task<void> deliver(std::unique_ptr<Channel> channel, std::string message) {
 
 }  // namespace
 
-void ExecControl::begin(const WaitingProgram& waiting, const ExecRequest& request) const {
+void ExecControl::grant(const Exec& interpreter, agent::Grant grant) {
+  grants_.insert_or_assign(interpreter.id().number(), grant);
+  if (link_) link_->send(agent::encode(interpreter.id().number(), grant));
+}
+
+void ExecControl::begin(const WaitingProgram& waiting, const ExecRequest& request,
+                        const Exec& exec) {
+  if (request.context) {
+    grant(exec, {request.output_limit_bytes, request.output_limit_bytes});
+    link_->send(agent::encode(waiting.number, agent::Input{0, request.input}));
+    return;
+  }
   agent::Beginning begins{.timeout_ms = request.timeout_ms,
                           .cpu_time_ms = request.cpu_time_ms,
                           .output_limit_bytes = request.output_limit_bytes,

@@ -3,6 +3,7 @@
 // input, which waits for the next stream and is sent there from where the agent has got.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string_view>
 
@@ -29,9 +30,11 @@ class ExecControl {
   // It becomes the next exec, if that is such a request, or goes, and its number with it: numbers
   // are used in order.
   std::optional<WaitingProgram> take_waiting(const ExecRequest& request, uint32_t& next_number);
-  void begin(const WaitingProgram& waiting, const ExecRequest& request) const;
+  void begin(const WaitingProgram& waiting, const ExecRequest& request, const Exec& exec);
+  // Lets the output of an interpreter get so far, also on the next stream.
+  void grant(const Exec& interpreter, agent::Grant grant);
   // The agent has ended the exec of that number.
-  void forget_waiting(uint32_t number);
+  void forget(uint32_t number);
   Result<void> signal(const Exec& exec, int signal_number) const;
   Result<void> resize(const Exec& exec, agent::TerminalSize size) const;
 
@@ -66,6 +69,7 @@ class ExecControl {
 
   std::shared_ptr<isolate::AgentLink> link_;
   std::optional<WaitingProgram> waiting_;
+  std::map<uint32_t, agent::Grant> grants_;
   Channels* channels_ = nullptr;  // set with it
   unsigned long streams_ = 0;     // how many there were: what was sent on an older one may be lost
 };

@@ -10,7 +10,7 @@ namespace {
 std::shared_ptr<Exec> start_reader(TestBed& bed, Sandbox& sandbox, std::string program) {
   ExecRequest request;
   request.arguments = {std::move(program)};
-  request.output_limit_bytes = sandbox.limits().output_bytes;
+  request.output_limit_bytes = limits_of(sandbox.row()).output_bytes;
   request.input_mode = agent::InputMode::kOpen;
   auto exec = bed.run(sandbox.start_exec(std::move(request), "{}"));
   ATOLL_CHECK(exec.ok());

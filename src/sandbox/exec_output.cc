@@ -11,10 +11,12 @@ Result<void> ExecOutput::adopt() {
     if (!streams_[i].log) continue;
     ATOLL_TRY(streams_[i].end, streams_[i].log->size());
   }
-  return {};
+  return speech_.adopt();
 }
 
 Result<uint64_t> ExecOutput::append(agent::Stream which, std::string_view bytes) {
+  if (which == agent::Stream::kSpeech)
+    return speech_.append(bytes, streams_[0].end, streams_[1].end);
   Stream& stream = streams_[index_of(which)];
   if (!stream.can_append) {
     ATOLL_TRY(store::OutputLog log, logs_.open_log(sandbox_, exec_, kKinds[index_of(which)]));
@@ -26,6 +28,7 @@ Result<uint64_t> ExecOutput::append(agent::Stream which, std::string_view bytes)
 }
 
 Result<std::string> ExecOutput::read(agent::Stream which, uint64_t offset, size_t most) const {
+  if (which == agent::Stream::kSpeech) return speech_.read(offset, most);
   const Stream& stream = streams_[index_of(which)];
   if (!stream.log || offset >= stream.end) return std::string();
   return stream.log->read(offset, most);

@@ -23,6 +23,8 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   if (live_.size() >= agent::kMaxExecs)
     co_return Error(Code::kExhausted, "the sandbox has its full number of running execs")
         .with_reason("too_many_execs");
+  if (request.context && agent_version_ < agent::kControlledSince)
+    co_return Error(Code::kConflict, "the sandbox is of a release that had no contexts");
   std::optional<WaitingProgram> waiting = control_.take_waiting(request, next_number_);
   auto id = ExecId::from_number(next_number_);
   if (!id)
@@ -33,10 +35,14 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   row.request = std::move(description);
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
   auto key = request.idempotency_key;
+  auto context = request.context;
+  if (context) context->exec = id->number();
   auto exec = begin(row, std::move(request), std::move(waiting));
   // While the agent starts it. A crash before this is done leaves an exec that no row knows, which
   // the next welcome ends.
-  auto insert = [row, key](store::Catalog& catalog) {
+  auto insert = [row, key, context](store::Catalog& catalog) -> Result<void> {
+    // Before the exec's own row: an interpreter that no context knows would run for ever.
+    if (context) ATOLL_TRY_VOID(catalog.contexts().set_exec(*context, context->exec));
     return key ? catalog.idempotency().insert_exec(*key, row) : catalog.execs().insert(row);
   };
   crash_point("exec.sent");
@@ -53,8 +59,9 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
 std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request,
                                        std::optional<WaitingProgram> waiting) {
   ExecId id = row.id;
+  ExecKind kind = request.context ? ExecKind::kInterpreter : ExecKind::kProgram;
   auto exec = std::make_shared<Exec>(services_.executor, std::move(row),
-                                     ExecOutput(services_.outputs, sandbox_, id),
+                                     ExecOutput(services_.outputs, sandbox_, id, kind),
                                      request.output_limit_bytes);
   exec->input() = ExecInput{.taken = request.input.size(),
                             .known = true,
@@ -62,7 +69,7 @@ std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request,
   Entry& entry = enter(exec, std::chrono::milliseconds(request.timeout_ms));
   if (waiting) {
     exec->set_started(waiting->pid);
-    control_.begin(*waiting, request);
+    control_.begin(*waiting, request, *exec);
     return exec;
   }
   agent::Start start{.arguments = std::move(request.arguments),
@@ -77,13 +84,14 @@ std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request,
                      .input = std::move(request.input),
                      .input_mode = request.input_mode,
                      .terminal = request.terminal};
+  if (request.context) start.control = agent::ControlMode::kSpeaks;
   entry.start_frame = agent::encode(id.number(), start);
   control_.start(entry.start_frame);
   return exec;
 }
 
-Result<void> ExecTable::adopt(store::ExecRow row, uint64_t output_limit_bytes) {
-  ExecOutput output(services_.outputs, sandbox_, row.id);
+Result<void> ExecTable::adopt(store::ExecRow row, uint64_t output_limit_bytes, ExecKind kind) {
+  ExecOutput output(services_.outputs, sandbox_, row.id, kind);
   ATOLL_TRY_VOID(output.adopt());
   auto exec = std::make_shared<Exec>(services_.executor, std::move(row), std::move(output),
                                      output_limit_bytes);
@@ -95,25 +103,38 @@ Result<void> ExecTable::adopt(store::ExecRow row, uint64_t output_limit_bytes) {
 ExecTable::Entry& ExecTable::enter(std::shared_ptr<Exec> exec, std::chrono::milliseconds patience) {
   auto timer = std::make_unique<boost::asio::steady_timer>(services_.executor,
                                                            patience + services_.silence_grace);
-  timer->async_wait([this, weak = std::weak_ptr(exec)](const boost::system::error_code& error) {
-    // All have ended before the table goes.
-    std::shared_ptr<Exec> silent = weak.lock();
-    if (error || !silent || silent->ended()) return;
-    silence_ = "the agent did not end " + silent->id().string() + " in its time";
-    break_talk_();
-  });
+  // An interpreter has no time of its own; its context ends it.
+  bool is_program = exec->output().kind() == ExecKind::kProgram;
+  if (is_program) await_end(exec, *timer);
   uint32_t number = exec->id().number();
   auto [entry, is_new] = live_.emplace(number, Entry{std::move(exec), std::move(timer)});
   ATOLL_CHECK(is_new);
   return entry->second;
 }
 
+void ExecTable::await_end(std::shared_ptr<Exec> exec, boost::asio::steady_timer& patience) {
+  patience.async_wait([this, weak = std::weak_ptr(exec)](const boost::system::error_code& error) {
+    // All have ended before the table goes.
+    std::shared_ptr<Exec> silent = weak.lock();
+    if (error || !silent || silent->ended()) return;
+    silence_ = "the agent did not end " + silent->id().string() + " in its time";
+    break_talk_();
+  });
+}
+
 size_t ExecTable::running() const {
-  auto runs = [](const auto& entry) { return !entry.second.exec->ended(); };
+  auto runs = [](const auto& entry) {
+    const Exec& exec = *entry.second.exec;
+    return !exec.ended() && exec.output().kind() == ExecKind::kProgram;
+  };
   return static_cast<size_t>(std::count_if(live_.begin(), live_.end(), runs));
 }
 
-bool ExecTable::have_no_outputs() const { return !saw_outputs_ && running() == 0; }
+// One that has ended is live until its row is stored.
+bool ExecTable::have_no_outputs() const {
+  auto ended = [](const auto& entry) { return entry.second.exec->ended(); };
+  return !saw_outputs_ && std::all_of(live_.begin(), live_.end(), ended);
+}
 
 std::shared_ptr<Exec> ExecTable::find_live(ExecId id) const {
   auto found = live_.find(id.number());
@@ -163,6 +184,7 @@ Task<Result<bool>> ExecTable::has_ended_at(agent::ExecOffsets produced) {
 
 Task<Result<agent::Welcome>> ExecTable::welcome(agent::Hello hello) {
   owed_.clear();  // the welcome says it
+  agent_version_ = hello.version;
   agent::Welcome welcome{hello.version, {}};
   std::set<uint32_t> named;
   for (agent::ExecOffsets produced : hello.execs) {
@@ -267,7 +289,7 @@ Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink
     ATOLL_CO_TRY_VOID(co_await finish(exec, row));
     crash_point("exec.finished");
   }
-  control_.forget_waiting(number);
+  control_.forget(number);
   link.send(agent::encode_exit_acknowledge(number));
   co_return Result<void>();
 }

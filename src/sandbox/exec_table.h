@@ -45,7 +45,7 @@ class ExecTable {
   // A waiting program that fits the request becomes its program.
   Task<Result<std::shared_ptr<Exec>>> create(ExecRequest request, std::string description);
   // Takes up execs that ran when atolld stopped.
-  Result<void> adopt(store::ExecRow row, uint64_t output_limit_bytes);
+  Result<void> adopt(store::ExecRow row, uint64_t output_limit_bytes, ExecKind kind);
 
   std::shared_ptr<Exec> find_live(ExecId id) const;
   // Live or ended, with its output; nothing if there is none.
@@ -53,7 +53,7 @@ class ExecTable {
   // The row alone, live or ended.
   Task<Result<std::optional<store::ExecRow>>> find(ExecId id);
   Task<Result<std::vector<store::ExecRow>>> list(std::optional<ExecId> after, size_t limit);
-  // How many have not ended.
+  // How many programs of callers run, which the interpreters of contexts are not.
   size_t running() const;
   // When the last one that ended did; before any time if none has.
   SteadyTime last_end() const { return last_end_; }
@@ -84,8 +84,9 @@ class ExecTable {
 
   std::shared_ptr<Exec> begin(store::ExecRow row, ExecRequest request,
                               std::optional<WaitingProgram> waiting);
-  // Makes its entry, which waits for the agent until `patience` is over.
+  // Makes its entry, which waits for the agent until `patience` is over: that of a program.
   Entry& enter(std::shared_ptr<Exec> exec, std::chrono::milliseconds patience);
+  void await_end(std::shared_ptr<Exec> exec, boost::asio::steady_timer& patience);
   Task<Result<void>> finish(std::shared_ptr<Exec> exec, store::ExecRow row);
   void count(const store::ExecRow& ended);
   void leave(const Exec& exec);
@@ -105,6 +106,7 @@ class ExecTable {
   std::string silence_;
   ExecControl control_;
   uint32_t next_number_;
+  uint16_t agent_version_ = agent::kProtocolVersion;
   // Output that is on disk and not acknowledged yet, by exec and stream.
   std::map<std::pair<uint32_t, agent::Stream>, uint64_t> owed_;
   std::map<uint32_t, Entry> live_;

@@ -20,10 +20,11 @@ std::optional<SteadyTime> ttl_end_of(const store::SandboxRow& row, const Clock& 
 }  // namespace
 
 Lifetime::Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs,
-                   const Channels& channels)
+                   const Channels& channels, const Contexts& contexts)
     : clock_(clock),
       execs_(execs),
       channels_(channels),
+      contexts_(contexts),
       idle_ttl_(row.idle_ttl_ms),
       ttl_end_(ttl_end_of(row, clock)),
       touched_(clock.steady_now()) {}
@@ -42,7 +43,8 @@ std::optional<SteadyTime> Lifetime::first_end(SteadyTime idle_since) const {
 
 std::optional<SteadyTime> Lifetime::deadline() const {
   if (is_busy()) return ttl_end_;
-  return first_end(std::max({touched_, execs_.last_end(), channels_.last_end()}));
+  return first_end(
+      std::max({touched_, execs_.last_end(), channels_.last_end(), contexts_.last_end()}));
 }
 
 std::optional<SteadyTime> Lifetime::earliest_deadline() const {

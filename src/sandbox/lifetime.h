@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "sandbox/channel.h"
+#include "sandbox/contexts.h"
 #include "sandbox/exec_table.h"
 #include "store/catalog.h"
 
@@ -15,9 +16,9 @@ namespace atl::sandbox {
 
 class Lifetime {
  public:
-  // Borrows the clock, and the execs and channels, which make the sandbox busy.
+  // Borrows the clock, and what makes the sandbox busy.
   Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecTable& execs,
-           const Channels& channels);
+           const Channels& channels, const Contexts& contexts);
 
   // Somebody uses it: its idle time starts anew.
   void touch() { touched_ = clock_.steady_now(); }
@@ -33,12 +34,15 @@ class Lifetime {
   std::optional<WallTime> ends_at() const;
 
  private:
-  bool is_busy() const { return execs_.running() > 0 || channels_.size() > 0; }
+  bool is_busy() const {
+    return execs_.running() > 0 || channels_.size() > 0 || contexts_.are_busy();
+  }
   std::optional<SteadyTime> first_end(SteadyTime idle_since) const;
 
   const Clock& clock_;
   const ExecTable& execs_;
   const Channels& channels_;
+  const Contexts& contexts_;
   std::chrono::milliseconds idle_ttl_;  // 0: none
   std::optional<SteadyTime> ttl_end_;
   SteadyTime touched_;

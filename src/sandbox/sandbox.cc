@@ -33,15 +33,20 @@ std::string_view state_name(State state) {
   return "failed";
 }
 
-Sandbox::Sandbox(Services& services, store::SandboxRow row, Limits limits, Reservation reservation,
-                 Event& due)
+Error not_running(const Sandbox& sandbox) {
+  return Error(Code::kConflict,
+               "the sandbox is " + std::string(state_name(sandbox.state())) + ", not running")
+      .with_reason("sandbox_not_running");
+}
+
+Sandbox::Sandbox(Services& services, store::SandboxRow row, Reservation reservation, Event& due)
     : services_(services),
       row_(std::move(row)),
-      limits_(limits),
       reservation_(std::move(reservation)),
       execs_(services, row_, [this] { break_talk(); }),
       channels_(services.executor, services.clock),
-      lifetime_(row_, services.clock, execs_, channels_),
+      contexts_(services, execs_, row_),
+      lifetime_(row_, services.clock, execs_, channels_, contexts_),
       changed_(services.executor),
       due_(due) {
   if (row_.state == "failed") state_ = State::kFailed;
@@ -184,6 +189,7 @@ Task<void> Sandbox::fail(std::string failure) {
   };
   auto stored = co_await services_.ledger.run(store_state);
   if (!stored) log_error("state could not be stored", {{"sandbox", id().view()}, stored.error()});
+  contexts_.end_all();
   co_await execs_.end_all(Verdict::kSandboxGone, failure);
   changed_.notify_all();
   due_.notify_all();
@@ -191,10 +197,7 @@ Task<void> Sandbox::fail(std::string failure) {
 
 Task<Result<std::shared_ptr<Exec>>> Sandbox::start_exec(ExecRequest request,
                                                         std::string description) {
-  if (state_ != State::kRunning)
-    co_return Error(Code::kConflict,
-                    "the sandbox is " + std::string(state_name(state_)) + ", not running")
-        .with_reason("sandbox_not_running");
+  if (state_ != State::kRunning) co_return not_running(*this);
   lifetime_.touch();
   auto self = shared_from_this();
   auto created = co_await execs_.create(std::move(request), std::move(description));
@@ -211,10 +214,8 @@ Result<void> Sandbox::apply(const store::SandboxRow& row) {
   after.state = row_.state;
   after.failure = row_.failure;
   after.next_exec = row_.next_exec;
-  Limits limits = limits_of(after);
-  ATOLL_TRY_VOID(reservation_.resize(limits));
+  ATOLL_TRY_VOID(reservation_.resize(limits_of(after)));
   lifetime_.change(row_, after);
-  limits_ = limits;
   row_ = std::move(after);
   return {};
 }
@@ -230,6 +231,7 @@ Task<void> Sandbox::begin_deletion() {
   row_.state = "deleting";
   if (link_) link_->close();
   changed_.notify_all();
+  contexts_.end_all();
   co_await execs_.end_all(Verdict::kSandboxGone, "the sandbox was deleted");
 }
 

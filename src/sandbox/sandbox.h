@@ -19,6 +19,7 @@
 #include "isolate/agent_link.h"
 #include "sandbox/admission.h"
 #include "sandbox/channel.h"
+#include "sandbox/contexts.h"
 #include "sandbox/exec_table.h"
 #include "sandbox/lifetime.h"
 #include "store/catalog.h"
@@ -38,15 +39,12 @@ std::string_view state_name(State state);
 class Sandbox : public std::enable_shared_from_this<Sandbox> {
  public:
   // `due` is told when the sandbox has failed and waits to be freed.
-  Sandbox(Services& services, store::SandboxRow row, Limits limits, Reservation reservation,
-          Event& due);
+  Sandbox(Services& services, store::SandboxRow row, Reservation reservation, Event& due);
 
   SandboxId id() const { return row_.id; }
   const store::SandboxRow& row() const { return row_; }
-  const Limits& limits() const { return limits_; }
   State state() const { return state_; }
-  Lifetime& lifetime() { return lifetime_; }
-  const Lifetime& lifetime() const { return lifetime_; }
+  Lifetime& lifetime() const { return lifetime_; }
 
   // Begins the talk with the agent, which goes on by itself.
   void begin_talk();
@@ -58,6 +56,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
 
   Task<Result<std::shared_ptr<Exec>>> start_exec(ExecRequest request, std::string description);
   ExecTable& execs() { return execs_; }
+  Contexts& contexts() { return contexts_; }
   Channels& channels() { return channels_; }
 
   // Takes limits, ttls and metadata from `row`; what was promised to it grows or shrinks with them.
@@ -84,12 +83,12 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
 
   Services& services_;
   store::SandboxRow row_;
-  Limits limits_;
   Reservation reservation_;
   State state_ = State::kCreating;
   ExecTable execs_;
   Channels channels_;
-  Lifetime lifetime_;  // after what it borrows
+  Contexts contexts_;
+  mutable Lifetime lifetime_;  // after what it borrows; to look at a sandbox is to use it
   std::shared_ptr<isolate::AgentLink>
       link_;  // the current stream, if one is up; shared with its reader
   bool greeted_ = false;
@@ -97,5 +96,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Event changed_;
   Event& due_;
 };
+
+// Why nothing can be started in it.
+Error not_running(const Sandbox& sandbox);
 
 }  // namespace atl::sandbox

@@ -4,6 +4,7 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "sandbox/network.h"
 
 namespace atl::sandbox {
 
@@ -17,6 +18,7 @@ store::SandboxRow changed_row(store::SandboxRow row, const ChangeSandbox& reques
   }
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(row.idle_ttl_ms);
   row.metadata = request.metadata.value_or(row.metadata);
+  row.network = request.network.value_or(row.network);
   row.cpu_millis = request.cpu_millis.value_or(row.cpu_millis);
   row.memory_bytes = request.memory_bytes.value_or(row.memory_bytes);
   row.pids = request.pids.value_or(row.pids);
@@ -91,6 +93,18 @@ Task<Result<void>> change_wall(Services& services, std::shared_ptr<Sandbox> sand
   co_return std::move(changed).error();
 }
 
+// Stored first: an egress that is away is told the stored one when it comes back, and until then
+// nothing leaves.
+Task<Result<void>> change_network(Services& services, std::shared_ptr<Sandbox> sandbox,
+                                  store::SandboxRow after) {
+  store::SandboxRow row = sandbox->row();
+  row.network = after.network;
+  ATOLL_CO_TRY_VOID(co_await take_over(services, sandbox, row));
+  auto set = co_await apply_network(services, row);
+  if (!set && set.error().code() != Code::kUnavailable) co_return std::move(set).error();
+  co_return Result<void>();
+}
+
 Error not_running(State state) {
   return Error(Code::kConflict,
                "the sandbox is " + std::string(state_name(state)) + ", not running")
@@ -109,6 +123,7 @@ Task<Result<void>> change_sandbox(Services& services, std::shared_ptr<Sandbox> s
         .with_reason("limit_fixed")
         .with_field("limits.open_files");
   store::SandboxRow after = changed_row(now, request, services.clock);
+  if (request.network) ATOLL_CO_TRY_VOID(co_await change_network(services, sandbox, after));
   if (!changes_wall(now, after)) co_return co_await take_over(services, sandbox, after);
   if (sandbox->state() != State::kRunning) co_return not_running(sandbox->state());
   co_return co_await change_wall(services, sandbox, after);

@@ -19,6 +19,7 @@ struct ChangeSandbox {
   std::optional<uint64_t> ttl_ms = {};       // from now on
   std::optional<uint64_t> idle_ttl_ms = {};  // 0: none
   std::optional<std::string> metadata = {};  // JSON object of strings
+  std::optional<std::string> network = {};   // network_text(); in force when the change returns
   std::optional<uint32_t> cpu_millis = {};
   std::optional<uint64_t> memory_bytes = {};
   std::optional<uint32_t> pids = {};

@@ -105,10 +105,10 @@ TEST(SandboxChange, LimitsReachTheWallTheRowAndTheNextAtolld) {
     EXPECT_EQ(wall.pids, 99u);
     EXPECT_EQ(wall.disk_bytes, 2048 * kMiB);
     EXPECT_EQ(wall.disk_bytes_per_second, kMiB);
-    EXPECT_EQ(sandbox->limits().wall.memory_bytes, 768 * kMiB);
-    EXPECT_EQ(sandbox->limits().wall.open_files, 100u);
-    EXPECT_EQ(sandbox->limits().output_bytes, 5u);
-    EXPECT_EQ(sandbox->limits().cpu_time_ms, 7u);
+    EXPECT_EQ(limits_of(sandbox->row()).wall.memory_bytes, 768 * kMiB);
+    EXPECT_EQ(limits_of(sandbox->row()).wall.open_files, 100u);
+    EXPECT_EQ(limits_of(sandbox->row()).output_bytes, 5u);
+    EXPECT_EQ(limits_of(sandbox->row()).cpu_time_ms, 7u);
     EXPECT_EQ(sandbox->row().metadata, R"({"a":"b"})");
     EXPECT_FALSE(sandbox->row().limits_unsettled);
     EXPECT_EQ(free_memory(bed), before - 256 * kMiB);
@@ -164,7 +164,7 @@ TEST(SandboxChange, UnsettledLimitsAreSettledAtTheNextStart) {
   ASSERT_NE(sandbox, nullptr);
   EXPECT_EQ(bed.driver->limits(sandbox->id()).memory_bytes, 768 * kMiB);
   EXPECT_EQ(bed.driver->limits(sandbox->id()).pids, 256u);
-  EXPECT_EQ(sandbox->limits().wall.memory_bytes, 768 * kMiB);
+  EXPECT_EQ(limits_of(sandbox->row()).wall.memory_bytes, 768 * kMiB);
   EXPECT_FALSE(stored(bed, sandbox->id()).limits_unsettled);
   EXPECT_EQ(free_memory(bed), before - 256 * kMiB);
 }
@@ -184,7 +184,7 @@ TEST(SandboxChange, ChangesAtOnceComeOneAfterTheOther) {
   for (uint64_t mebibytes : {100, 900, 300})
     boost::asio::co_spawn(bed.context(), set(mebibytes), boost::asio::detached);
   while (done < 3) bed.step();
-  uint64_t memory_bytes = sandbox->limits().wall.memory_bytes;
+  uint64_t memory_bytes = limits_of(sandbox->row()).wall.memory_bytes;
   EXPECT_EQ(bed.driver->limits(sandbox->id()).memory_bytes, memory_bytes);
   EXPECT_EQ(stored(bed, sandbox->id()).memory_bytes, memory_bytes);
   EXPECT_EQ(free_memory(bed), before + 512 * kMiB - memory_bytes);
@@ -193,7 +193,7 @@ TEST(SandboxChange, ChangesAtOnceComeOneAfterTheOther) {
 TEST(SandboxChange, OpenFilesOnlyShrink) {
   TestBed bed;
   auto sandbox = bed.create();
-  uint32_t now = sandbox->limits().wall.open_files;
+  uint32_t now = limits_of(sandbox->row()).wall.open_files;
   auto refused = change(bed, sandbox, {.open_files = now + 1});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().reason(), "limit_fixed");

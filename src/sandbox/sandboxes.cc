@@ -1,7 +1,6 @@
 #include "sandbox/sandboxes.h"
 
 #include <algorithm>
-#include <set>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -12,6 +11,7 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/artifacts.h"
+#include "sandbox/network.h"
 
 namespace atl::sandbox {
 
@@ -106,6 +106,11 @@ Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(defaults.idle_ttl_ms);
   row.metadata = request.metadata;
   row.environment = request.environment;
+  if (request.network) {
+    row.network = *request.network;
+  } else {
+    ATOLL_TRY(row.network, template_network(found->manifest));
+  }
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
   row.ttl_from_ms = row.created_at_ms;
   row.generation = 1;
@@ -134,8 +139,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
     row.id = warm->id;
     row.nonce = warm->nonce;
   }
-  auto sandbox =
-      std::make_shared<Sandbox>(services_, row, limits_of(row), std::move(reservation), due_);
+  auto sandbox = std::make_shared<Sandbox>(services_, row, std::move(reservation), due_);
   // Before anything is awaited: from here on the name is its own.
   enter(sandbox);
   store::SandboxRow stored = row;
@@ -220,24 +224,32 @@ void Sandboxes::free_name(const Sandbox& sandbox) {
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolate isolate,
                                     CreateTimings& timings) {
   auto begin = std::chrono::steady_clock::now();
-  isolate::WallLimits wanted = sandbox->limits().wall;
+  isolate::WallLimits wanted = limits_of(sandbox->row()).wall;
   if (isolate.limits != wanted) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.change_limits(isolate.id, wanted));
     ATOLL_CO_TRY_VOID(co_await store_running(sandbox));
   }
   timings.launch = since(begin);
+  ATOLL_CO_TRY_VOID(co_await apply_network(services_, sandbox->row()));
+  timings.from_zygote = isolate.agent.waiting && isolate.agent.waiting->copied;
   sandbox->attach(std::move(isolate.agent));
   co_return set_running(*sandbox);
 }
 
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings) {
   const store::SandboxRow& row = sandbox->row();
-  isolate::LaunchSpec spec{row.id, row.image, sandbox->limits().wall, row.nonce};
+  isolate::LaunchSpec spec{row.id, row.image, limits_of(sandbox->row()).wall, row.nonce};
   auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   crash_point("create.launched");
+  ATOLL_CO_TRY_VOID(co_await apply_network(services_, row));
   timings.launch = since(begin);
-  ATOLL_CO_TRY_VOID(co_await sandbox->attach());
+  auto copied = co_await pool_.copy(row);
+  timings.from_zygote = copied.has_value();
+  if (copied)
+    sandbox->attach(std::move(*copied));
+  else
+    ATOLL_CO_TRY_VOID(co_await sandbox->attach());
   crash_point("create.attached");
   begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await store_running(sandbox));
@@ -373,53 +385,6 @@ Task<Result<void>> Sandboxes::free_isolate(std::shared_ptr<Sandbox> sandbox) {
   if (!sandbox->isolate_removed()) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.remove(sandbox->id()));
     sandbox->set_isolate_removed();
-  }
-  co_return Result<void>();
-}
-
-Task<Result<void>> Sandboxes::adopt() {
-  ATOLL_CO_TRY(std::vector<SandboxId> listed, co_await services_.driver.list());
-  auto read_rows = [](store::Catalog& catalog) { return catalog.sandboxes().all(); };
-  ATOLL_CO_TRY(std::vector<store::SandboxRow> rows, co_await services_.ledger.run(read_rows));
-  std::set<SandboxId> unowned(listed.begin(), listed.end());
-  for (const store::SandboxRow& row : rows) {
-    bool exists = unowned.erase(row.id) > 0;
-    if (all_.contains(row.id)) continue;  // taken up by an attempt that failed later on
-    ATOLL_CO_TRY_VOID(co_await adopt_row(row, exists));
-    crash_point("adopt.row");
-  }
-  for (SandboxId id : unowned) {
-    log_warning("removing an isolate that no row knows", {{"sandbox", id.view()}});
-    ATOLL_CO_TRY_VOID(co_await services_.driver.remove(id));
-  }
-  crash_point("adopt.done");
-  log_info("took up sandboxes", {{"sandboxes", all_.size()}, {"removed", unowned.size()}});
-  co_return Result<void>();
-}
-
-Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exists) {
-  auto read_execs = [id = row.id](store::Catalog& catalog) {
-    return catalog.execs().all_running(id);
-  };
-  ATOLL_CO_TRY(auto execs, co_await services_.ledger.run(read_execs));
-  Limits limits = limits_of(row);
-  auto sandbox =
-      std::make_shared<Sandbox>(services_, row, limits, admission_.count_existing(limits), due_);
-  if (!isolate_exists) sandbox->set_isolate_removed();
-  for (const store::ExecRow& exec : execs)
-    ATOLL_CO_TRY_VOID(sandbox->execs().adopt(exec, limits.output_bytes));
-  enter(sandbox);
-  // `creating` was never acknowledged to anybody; `deleting` was, and must come to its end.
-  if (row.state == "creating" || row.state == "deleting") {
-    auto deleted = co_await delete_now(sandbox);
-    if (!deleted) log_warning("left for the sweep", {{"sandbox", row.id.view()}, deleted.error()});
-  } else if (row.state == "failed") {
-    co_await sandbox->execs().end_all(Verdict::kSandboxGone, row.failure);
-  } else {
-    if (row.limits_unsettled && isolate_exists)
-      ATOLL_CO_TRY_VOID(co_await settle_limits(services_, sandbox));
-    sandbox->set_running();
-    sandbox->begin_talk();  // not awaited: one agent that does not answer must not delay the others
   }
   co_return Result<void>();
 }

@@ -41,8 +41,9 @@ struct CreateSandbox {
   uint32_t required_extras = 0;  // bits of isolate::Extra
   std::optional<uint64_t> ttl_ms;
   std::optional<uint64_t> idle_ttl_ms;
-  std::string metadata = "{}";     // JSON object of strings
-  std::string environment = "{}";  // JSON object of strings
+  std::string metadata = "{}";              // JSON object of strings
+  std::string environment = "{}";           // JSON object of strings
+  std::optional<std::string> network = {};  // network_text()
   std::optional<store::IdempotencyKey> idempotency_key;
 };
 
@@ -50,6 +51,7 @@ struct CreateSandbox {
 struct CreateTimings {
   std::chrono::microseconds reserve, launch, attach;
   bool from_pool = false;
+  bool from_zygote = false;  // an interpreter waits that was copied, not started
 };
 
 struct Created {

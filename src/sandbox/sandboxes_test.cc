@@ -41,8 +41,8 @@ TEST(Sandboxes, LimitsComeFromTheRequestElseFromTheTemplate) {
   request.memory_bytes = 64 << 20;
   auto created = bed.run(bed.sandboxes().create(kTenant, request));
   ASSERT_TRUE(created.ok());
-  EXPECT_EQ(created->sandbox->limits().wall.memory_bytes, 64u << 20);
-  EXPECT_EQ(created->sandbox->limits().wall.pids, 256u);
+  EXPECT_EQ(limits_of(created->sandbox->row()).wall.memory_bytes, 64u << 20);
+  EXPECT_EQ(limits_of(created->sandbox->row()).wall.pids, 256u);
 }
 
 TEST(Sandboxes, EveryLimitReachesTheDriver) {
@@ -71,7 +71,7 @@ TEST(Sandboxes, EveryLimitReachesTheDriver) {
   created->sandbox.reset();
   bed.restart();
   ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
-  const Limits& kept = bed.sandboxes().find(kTenant, id)->limits();
+  const Limits& kept = limits_of(bed.sandboxes().find(kTenant, id)->row());
   EXPECT_EQ(kept.wall.open_files, 99u);
   EXPECT_EQ(kept.wall.disk_bytes_per_second, 1u << 20);
   EXPECT_EQ(kept.wall.on_oom, isolate::OnOom::kEndSandbox);

@@ -75,7 +75,7 @@ class TestBed {
   std::shared_ptr<Exec> start_exec(Sandbox& sandbox, std::vector<std::string> arguments) {
     ExecRequest request;
     request.arguments = std::move(arguments);
-    request.output_limit_bytes = sandbox.limits().output_bytes;
+    request.output_limit_bytes = limits_of(sandbox.row()).output_bytes;
     auto exec = run(sandbox.start_exec(std::move(request), "{}"));
     ATOLL_CHECK(exec.ok());
     return *exec;

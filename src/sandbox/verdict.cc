@@ -45,6 +45,10 @@ std::string_view verdict_name(Verdict verdict) {
       return "disk_limit";
     case Verdict::kCompileError:
       return "compile_error";
+    case Verdict::kException:
+      return "exception";
+    case Verdict::kInterrupted:
+      return "interrupted";
     case Verdict::kSignal:
       return "signal";
     case Verdict::kNonzero:

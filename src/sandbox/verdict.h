@@ -10,8 +10,7 @@
 
 namespace atl::sandbox {
 
-// exception and interrupted stand before kSignal and come with contexts: a plain program cannot end
-// with them.
+// kException and kInterrupted are of runs in a context: a plain program cannot end with them.
 enum class Verdict : unsigned char {
   kSandboxGone,       // its sandbox was deleted or its agent died
   kPlatformError,     // we could not run it
@@ -24,6 +23,8 @@ enum class Verdict : unsigned char {
   kPidsLimit,         // it ended badly after a process could not be started
   kDiskLimit,         // it ended badly after its disk was full
   kCompileError,      // of a run: the compiler did not accept it
+  kException,         // the code of a run raised
+  kInterrupted,       // a client interrupted it
   kSignal,
   kNonzero,
   kOk,

@@ -73,13 +73,11 @@ TEST(Verdict, IsTheFirstThatApplies) {
 }
 
 TEST(Verdict, EveryOneHasItsNameInTheOrderOfTheContract) {
-  constexpr std::string_view kNames[] = {"sandbox_gone",  "platform_error",
-                                         "killed",        "wall_time",
-                                         "cpu_time",      "output_limit",
-                                         "oom",           "forbidden_syscall",
-                                         "pids_limit",    "disk_limit",
-                                         "compile_error", "signal",
-                                         "nonzero",       "ok"};
+  constexpr std::string_view kNames[] = {
+      "sandbox_gone", "platform_error", "killed",        "wall_time",
+      "cpu_time",     "output_limit",   "oom",           "forbidden_syscall",
+      "pids_limit",   "disk_limit",     "compile_error", "exception",
+      "interrupted",  "signal",         "nonzero",       "ok"};
   ASSERT_EQ(std::size(kNames), static_cast<size_t>(Verdict::kOk) + 1);
   for (size_t i = 0; i < std::size(kNames); ++i)
     EXPECT_EQ(verdict_name(static_cast<Verdict>(i)), kNames[i]);

@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "sandbox/environment.h"
-#include "sandbox/python_runtime.h"
+#include "sandbox/runtimes.h"
 
 namespace atl::sandbox {
 
@@ -29,6 +29,11 @@ std::vector<std::string> read_at_start(const std::vector<std::string>& environme
 }  // namespace
 
 bool WaitingProgram::fits(const ExecRequest& request) const {
+  if (request.context) {
+    bool is_python = request.context->language == "python" && request.directory.empty();
+    return is_python && request.open_files == open_files && request.user == "user" &&
+           read_at_start(request.environment) == read_at_start(environment);
+  }
   const auto& arguments = request.arguments;
   if (arguments.size() != 3 || arguments[0] != "python3" || arguments[1] != "-c") return false;
   if (request.user != "user" || !request.directory.empty() || request.terminal) return false;
@@ -47,7 +52,7 @@ std::optional<agent::Start> waiting_start(const store::TemplateManifest& manifes
   start.environment.push_back(std::move(preload));
   start.open_files = manifest.defaults.open_files;
   start.input_mode = agent::InputMode::kOpen;
-  start.controlled = true;
+  start.control = agent::ControlMode::kWaits;
   return start;
 }
 

@@ -15,6 +15,7 @@ struct WaitingProgram {
   uint32_t number = 0;  // of its exec
   uint32_t pid = 0;
   uint32_t open_files = 0;                    // its limit
+  bool copied = false;                        // from a zygote
   std::vector<std::string> environment = {};  // that it was started with
 
   // Whether a program of the request would be no other if it were started now.

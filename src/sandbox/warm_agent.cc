@@ -2,6 +2,8 @@
 
 #include <boost/asio/steady_timer.hpp>
 
+#include "agent/imprint_protocol.h"
+
 namespace atl::sandbox {
 
 namespace {
@@ -10,6 +12,7 @@ constexpr std::chrono::seconds kWarmTime{30};
 constexpr uint32_t kNumber = 1;   // of the first exec of a sandbox
 constexpr uint32_t kChannel = 1;  // free again before the sandbox has a user
 constexpr std::string_view kReady = "ready\n";
+constexpr std::string_view kMakeReady("\xff\xff\xff\xff");  // a rehearsal
 
 using isolate::AgentLink;
 
@@ -36,23 +39,39 @@ Task<Result<agent::Frame>> expect(AgentLink& link, agent::FrameType type) {
                     frame.type == agent::FrameType::kChannelCredit ||
                     frame.type == agent::FrameType::kChannelEnd;
     if (harmless) continue;
+    if (frame.type == agent::FrameType::kStartFailed) {
+      ATOLL_CO_TRY(agent::StartFailed failed, agent::decode_start_failed(frame.payload));
+      co_return Error::from_errno("start a waiting program: " + failed.operation,
+                                  failed.system_errno);
+    }
     co_return Error(Code::kUnavailable, "a waiting program answered with " +
                                             std::string(agent::frame_name(frame.type)));
   }
 }
 
-Task<Result<WaitingProgram>> start(AgentLink& link, agent::Start program) {
-  WaitingProgram waiting{.number = kNumber, .open_files = program.open_files};
-  link.send(agent::encode(kNumber, program));
-  ATOLL_CO_TRY(agent::Frame started, co_await expect(link, agent::FrameType::kStarted));
-  ATOLL_CO_TRY(waiting.pid, agent::decode_started(started.payload));
+// A copy waits where its zygote did, and makes itself ready when it is told to.
+Task<Result<void>> await_ready(AgentLink& link, bool copied) {
   agent::OpenControl open{kNumber, std::nullopt};
   link.send(agent::encode(kChannel, open));
+  if (copied) link.send(agent::encode_channel_data(kChannel, kMakeReady));
   ATOLL_CO_TRY(agent::Frame said, co_await expect(link, agent::FrameType::kChannelData));
   if (said.payload != kReady) co_return Error(Code::kUnavailable, "a waiting program is not ready");
   link.send(agent::encode(kChannel, agent::ChannelClose{}));
   auto closed = co_await expect(link, agent::FrameType::kChannelClose);
   if (!closed) co_return std::move(closed).error();
+  co_return Result<void>();
+}
+
+Task<Result<WaitingProgram>> start(AgentLink& link, agent::Start program, CopyOf copy) {
+  WaitingProgram waiting{.number = kNumber, .open_files = program.open_files};
+  std::string lent = agent::encode_imprint(kNumber);
+  if (copy.imprint) ATOLL_CO_TRY_VOID(co_await link.send_with(lent, copy.imprint->fd()));
+  link.send(agent::encode(kNumber, program));
+  ATOLL_CO_TRY(agent::Frame started, co_await expect(link, agent::FrameType::kStarted));
+  ATOLL_CO_TRY(waiting.pid, agent::decode_started(started.payload));
+  waiting.copied = copy.imprint != nullptr;
+  bool waits = waiting.copied && copy.rehearsal == CopyOf::Rehearsal::kNone;
+  if (!waits) ATOLL_CO_TRY_VOID(co_await await_ready(link, waiting.copied));
   waiting.environment = std::move(program.environment);
   co_return waiting;
 }
@@ -60,7 +79,7 @@ Task<Result<WaitingProgram>> start(AgentLink& link, agent::Start program) {
 }  // namespace
 
 Task<Result<WarmAgent>> warm_agent(Services& services, SandboxId id, isolate::Nonce nonce,
-                                   std::optional<agent::Start> program) {
+                                   std::optional<agent::Start> program, CopyOf copy) {
   ATOLL_CO_TRY(isolate::AgentSocket socket, co_await services.driver.connect_agent(id));
   auto link = std::make_shared<AgentLink>(std::move(socket));
   boost::asio::steady_timer patience(services.executor, kWarmTime);
@@ -70,7 +89,7 @@ Task<Result<WarmAgent>> warm_agent(Services& services, SandboxId id, isolate::No
   ATOLL_CO_TRY(uint16_t version, co_await greet(*link, nonce));
   WarmAgent agent{link, std::nullopt};
   if (!program || version < agent::kControlledSince) co_return agent;
-  ATOLL_CO_TRY(agent.waiting, co_await start(*link, std::move(*program)));
+  ATOLL_CO_TRY(agent.waiting, co_await start(*link, std::move(*program), std::move(copy)));
   co_return agent;
 }
 

@@ -4,11 +4,19 @@
 #include <optional>
 
 #include "sandbox/sandbox.h"
+#include "sandbox/zygotes.h"
 
 namespace atl::sandbox {
 
+// What a waiting program is a copy of, if not started. One whose program comes at once gains
+// nothing by a rehearsal.
+struct CopyOf {
+  Imprint imprint;
+  enum class Rehearsal : unsigned char { kAhead, kNone } rehearsal = Rehearsal::kAhead;
+};
+
 // Returns when the program has said that it is ready; without one, when the agent is greeted.
 Task<Result<WarmAgent>> warm_agent(Services& services, SandboxId id, isolate::Nonce nonce,
-                                   std::optional<agent::Start> program);
+                                   std::optional<agent::Start> program, CopyOf copy);
 
 }  // namespace atl::sandbox

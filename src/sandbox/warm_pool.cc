@@ -13,8 +13,6 @@ namespace atl::sandbox {
 
 namespace {
 
-constexpr size_t kCeiling = 32;  // per template
-constexpr std::chrono::seconds kDemandTime{2};
 constexpr std::chrono::seconds kRest{1};
 constexpr std::chrono::milliseconds kBreath{10};
 constexpr std::chrono::seconds kFailurePause{5};
@@ -57,13 +55,14 @@ WarmPool::WarmPool(Services& services, Admission& admission, Templates& template
     : services_(services),
       admission_(admission),
       templates_(templates),
+      zygotes_(services.executor, services.clock),
       changed_(services.executor) {}
 
 std::optional<WarmIsolate> WarmPool::take(const store::SandboxRow& row) {
   auto found = pools_.find(row.template_name);
   if (found == pools_.end() || found->second.floor == 0) return std::nullopt;
   Pool& pool = found->second;
-  pool.taken.push_back(std::chrono::steady_clock::now());
+  pool.demand.count(services_.clock.steady_now());
   changed_.notify_all();
   auto fits = [&row](const WarmIsolate& isolate) { return can_become(isolate, row); };
   auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), fits);
@@ -115,6 +114,7 @@ Task<void> WarmPool::run() {
   while (true) {
     auto found = find_templates();
     if (!found) log_warning("templates cannot be read", {found.error()});
+    memory_is_short_ = admission_.memory_is_short();
     std::vector<std::string> names;
     for (const auto& [name, pool] : pools_) names.push_back(name);
     bool busy = false;
@@ -138,20 +138,28 @@ Result<void> WarmPool::find_templates() {
   // Those that everybody may use; one that is not built is not built for this.
   ATOLL_TRY(std::vector<KnownTemplate> all, templates_.list(store::kLocalTenant));
   for (const KnownTemplate& known : all)
-    if (known.image && !known.manifest.pool_singleton && known.manifest.pool_warm > 0)
-      pools_[known.name].floor = known.manifest.pool_warm;
+    if (known.image && !known.manifest.pool_singleton && known.manifest.pool_warm > 0) {
+      Pool& pool = pools_[known.name];
+      pool.floor = known.manifest.pool_warm;
+      pool.ceiling = known.manifest.pool_max;
+      pool.image = known.image;
+      pool.program = waiting_start(known.manifest);
+    }
   return {};
 }
 
 size_t WarmPool::wanted(Pool& pool) const {
-  SteadyTime now = std::chrono::steady_clock::now();
-  while (!pool.taken.empty() && pool.taken.front() + kDemandTime < now) pool.taken.pop_front();
-  if (pool.floor == 0) return 0;
-  return std::min(pool.floor + pool.taken.size(), std::max(pool.floor, kCeiling));
+  size_t demand = pool.demand.lately(services_.clock.steady_now());
+  if (pool.floor == 0 || memory_is_short_) return 0;
+  return std::min(pool.floor + demand, pool.ceiling);
 }
 
 Task<bool> WarmPool::tend(std::string name) {
   Pool& pool = pools_[name];  // none is ever erased
+  if (pool.floor > 0 && pool.program && zygotes_.wants(name, *pool.image)) {
+    co_await make_zygote(name, *pool.image);
+    co_return true;
+  }
   size_t want = wanted(pool);
   if (pool.ready.size() > want) {
     WarmIsolate spare = std::move(pool.ready.front());
@@ -162,7 +170,7 @@ Task<bool> WarmPool::tend(std::string name) {
   if (pool.ready.size() == want || std::chrono::steady_clock::now() < pool.not_before)
     co_return false;
   SteadyTime begin = std::chrono::steady_clock::now();
-  auto launched = co_await launch(name);
+  auto launched = co_await launch(name, Program::kCopied);
   if (launched) {
     ++counts_.launches;
     counts_.launch_us += microseconds_since(begin);
@@ -175,7 +183,33 @@ Task<bool> WarmPool::tend(std::string name) {
   co_return false;
 }
 
-Task<Result<WarmIsolate>> WarmPool::launch(std::string name) {
+Task<void> WarmPool::make_zygote(std::string name, Digest image) {
+  auto zygote = co_await launch(name, Program::kOfZygote);
+  Result<void> made = Error(Code::kUnsupported, "the agent starts no program that waits");
+  if (!zygote)
+    made = std::move(zygote).error();
+  else if (zygote->agent.waiting)
+    made = co_await zygotes_.make(name, zygote->image, zygote->agent.link,
+                                  zygote->agent.waiting->number);
+  if (!made) zygotes_.fail(name, image, made.error());
+  if (zygote) co_await discard(std::move(*zygote));
+}
+
+Task<std::optional<WarmAgent>> WarmPool::copy(store::SandboxRow row) {
+  auto pool = pools_.find(row.template_name);
+  if (pool == pools_.end() || !pool->second.program) co_return std::nullopt;
+  Imprint imprint = zygotes_.find(row.template_name, row.image);
+  if (!imprint) co_return std::nullopt;
+  std::optional<agent::Start> program = pool->second.program;
+  program->open_files = limits_of(row).wall.open_files;
+  CopyOf of{imprint, CopyOf::Rehearsal::kNone};
+  auto agent = co_await warm_agent(services_, row.id, row.nonce, program, of);
+  if (agent) co_return std::move(*agent);
+  zygotes_.fail(row.template_name, row.image, agent.error());
+  co_return std::nullopt;
+}
+
+Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
   ATOLL_CO_TRY(auto found, templates_.find(store::kLocalTenant, name));
   if (!found || !found->image) co_return Error(Code::kNotFound, "the template is gone");
   WarmIsolate isolate{.id = SandboxId::draw(), .image = *found->image};
@@ -184,12 +218,19 @@ Task<Result<WarmIsolate>> WarmPool::launch(std::string name) {
   ATOLL_CO_TRY(isolate.reservation, admission_.reserve(idle_limits(isolate.limits)));
   isolate::LaunchSpec spec{isolate.id, isolate.image, isolate.limits, isolate.nonce};
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
-  std::optional<agent::Start> program = waiting_start(found->manifest);
-  auto agent = co_await warm_agent(services_, isolate.id, isolate.nonce, program);
+  std::optional<agent::Start> start = waiting_start(found->manifest);
+  Imprint imprint;
+  if (program == Program::kCopied)
+    imprint = zygotes_.find(name, isolate.image);
+  else if (start)
+    start = zygote_start(std::move(*start));
+  CopyOf of{imprint};
+  auto agent = co_await warm_agent(services_, isolate.id, isolate.nonce, start, of);
   if (agent) {
     isolate.agent = std::move(*agent);
     co_return isolate;
   }
+  if (imprint) zygotes_.fail(name, isolate.image, agent.error());
   co_await remove(isolate.id);
   co_return std::move(agent).error();
 }

@@ -2,10 +2,11 @@
 // for nothing. Each is launched with its template's limits, its agent is greeted, and where the
 // template's language allows it an interpreter waits inside. A sandbox is never put back.
 //
-// How many are kept: at least the template's [pool] warm, and as many more as were taken in the
-// last seconds, up to a ceiling. They count against the host's budget, with what they use and not
-// with what their limits allow, and make room when a sandbox needs it. No row knows them: after a
-// restart of atolld they are removed like any isolate without a row. One thread.
+// How many are kept: at least the template's [pool] warm, and as many more as were lately taken at
+// once, up to its [pool] max. They count against the host's budget, with what they use and not with
+// what their limits allow, and make room when a sandbox needs it or the host runs short of memory.
+// No row knows them: after a restart of atolld they are removed like any isolate without a row. One
+// thread.
 #pragma once
 
 #include <deque>
@@ -15,8 +16,10 @@
 #include <vector>
 
 #include "sandbox/admission.h"
+#include "sandbox/demand.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/templates.h"
+#include "sandbox/zygotes.h"
 
 namespace atl::sandbox {
 
@@ -46,6 +49,9 @@ class WarmPool {
   std::optional<WarmIsolate> take(const store::SandboxRow& row);
   // Gives up the isolate that has waited longest, to make room; false if there is none.
   Task<bool> give_up_one();
+  // For a sandbox that is made anew: greets its agent and starts there what waits in isolates of
+  // the pool, if that can be copied, which takes no time to speak of. Nothing: it cannot.
+  Task<std::optional<WarmAgent>> copy(store::SandboxRow row);
   // Removes an isolate that was taken and not used.
   Task<void> discard(WarmIsolate isolate);
 
@@ -53,29 +59,37 @@ class WarmPool {
   Task<void> run();
 
   const WarmCounts& counts() const { return counts_; }
+  const Zygotes& zygotes() const { return zygotes_; }
   size_t size() const;
   std::vector<Digest> images() const;
 
  private:
   struct Pool {
     size_t floor = 0;
-    std::deque<WarmIsolate> ready;  // the oldest first
-    std::deque<SteadyTime> taken;   // lately
-    SteadyTime not_before{};        // after a failure
+    size_t ceiling = 0;
+    std::optional<Digest> image;
+    std::optional<agent::Start> program;  // that waits
+    std::deque<WarmIsolate> ready;        // the oldest first
+    Demand demand;
+    SteadyTime not_before{};  // after a failure
   };
 
   Result<void> find_templates();
   size_t wanted(Pool& pool) const;
   // One step for this template; false when there is nothing to do.
   Task<bool> tend(std::string name);
-  Task<Result<WarmIsolate>> launch(std::string name);
+  enum class Program : unsigned char { kOfZygote, kCopied };
+  Task<Result<WarmIsolate>> launch(std::string name, Program program);
+  Task<void> make_zygote(std::string name, Digest image);
   Task<void> remove(SandboxId id);
 
   Services& services_;
   Admission& admission_;
   Templates& templates_;
   std::map<std::string, Pool, std::less<>> pools_;
+  Zygotes zygotes_;
   Event changed_;
+  bool memory_is_short_ = false;
   WarmCounts counts_;
 };
 

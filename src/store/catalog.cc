@@ -200,6 +200,63 @@ CREATE TABLE templates (
 ) STRICT;
 CREATE UNIQUE INDEX templates_current ON templates (tenant_id, name) WHERE current = 1;
 )sql",
+    R"sql(
+CREATE TABLE contexts (
+  tenant_id INTEGER NOT NULL,
+  sandbox_id TEXT NOT NULL,
+  context_id TEXT NOT NULL,
+  place INTEGER NOT NULL,
+  language TEXT NOT NULL,
+  directory TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  description TEXT NOT NULL,
+  exec INTEGER NOT NULL CHECK (exec BETWEEN 0 AND 1000000000),
+  next_run INTEGER NOT NULL CHECK (next_run BETWEEN 1 AND 4294967295),
+  created_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (tenant_id, sandbox_id, context_id),
+  FOREIGN KEY (tenant_id, sandbox_id) REFERENCES sandboxes (tenant_id, sandbox_id)
+    ON DELETE CASCADE
+) STRICT;
+CREATE TABLE context_runs (
+  tenant_id INTEGER NOT NULL,
+  sandbox_id TEXT NOT NULL,
+  context_id TEXT NOT NULL,
+  run INTEGER NOT NULL CHECK (run BETWEEN 1 AND 4294967295),
+  state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'ended')),
+  code TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  timeout_ms INTEGER NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  started_at_ms INTEGER NOT NULL DEFAULT 0,
+  exec INTEGER NOT NULL DEFAULT 0 CHECK (exec BETWEEN 0 AND 1000000000),
+  input_offset INTEGER NOT NULL DEFAULT 0,
+  stdout_begin INTEGER NOT NULL DEFAULT 0,
+  stderr_begin INTEGER NOT NULL DEFAULT 0,
+  speech_begin INTEGER NOT NULL DEFAULT 0,
+  marks_begin INTEGER NOT NULL DEFAULT 0,
+  stdout_end INTEGER NOT NULL DEFAULT 0,
+  stderr_end INTEGER NOT NULL DEFAULT 0,
+  speech_end INTEGER NOT NULL DEFAULT 0,
+  wall_us INTEGER NOT NULL DEFAULT 0,
+  verdict TEXT NOT NULL DEFAULT '',
+  exit_code INTEGER,
+  signal INTEGER,
+  limits_hit INTEGER NOT NULL DEFAULT 0,
+  state_lost INTEGER NOT NULL DEFAULT 0 CHECK (state_lost IN (0, 1)),
+  failure TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (tenant_id, sandbox_id, context_id, run),
+  FOREIGN KEY (tenant_id, sandbox_id, context_id)
+    REFERENCES contexts (tenant_id, sandbox_id, context_id) ON DELETE CASCADE,
+  CHECK ((state = 'ended') = (verdict <> ''))
+) STRICT;
+CREATE INDEX context_runs_open ON context_runs (sandbox_id, context_id, run)
+  WHERE state <> 'ended';
+ALTER TABLE idempotency_keys ADD COLUMN context_id TEXT;
+ALTER TABLE idempotency_keys ADD COLUMN run INTEGER;
+)sql",
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN network TEXT NOT NULL DEFAULT '{}'
+)sql",
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// The metadata of one host: tenants, keys, sandboxes, execs, templates, idempotency keys and usage,
-// in one SQLite file.
+// The metadata of one host: tenants, keys, sandboxes, execs, contexts, templates, idempotency keys
+// and usage, in one SQLite file.
 //
 // Two classes of durability share the file through two connections. What dies with the machine
-// anyway (sandboxes, execs, usage) is written without an fsync; what an operator was told is kept
-// (tenants, keys, templates, idempotency keys) is synced before the call returns. Every table has a
-// tenant_id and every query takes a TenantId; the few that do not say so by name (all, all_running,
-// find_by_hash).
+// anyway (sandboxes, execs, contexts, usage) is written without an fsync; what an operator was told
+// is kept (tenants, keys, templates, idempotency keys) is synced before the call returns. Every
+// table has a tenant_id and every query takes a TenantId; the few that do not say so by name (all,
+// all_running, find_by_hash).
 //
 // Every call is one transaction of its own. A Catalog belongs to one thread at a time.
 #pragma once
@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "store/context_rows.h"
 #include "store/database.h"
 #include "store/exec_rows.h"
 #include "store/idempotency_rows.h"
@@ -35,6 +36,7 @@ class Catalog {
   KeyRows& keys() { return keys_; }
   SandboxRows& sandboxes() { return sandboxes_; }
   ExecRows& execs() { return execs_; }
+  ContextRows& contexts() { return contexts_; }
   IdempotencyRows& idempotency() { return idempotency_; }
   UsageRows& usage() { return usage_; }
   TemplateRows& templates() { return templates_; }
@@ -49,6 +51,7 @@ class Catalog {
   KeyRows keys_{machine_};
   SandboxRows sandboxes_{process_};
   ExecRows execs_{process_};
+  ContextRows contexts_{process_};
   IdempotencyRows idempotency_{machine_};
   UsageRows usage_{process_};
   TemplateRows templates_{machine_};

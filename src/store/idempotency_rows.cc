@@ -11,12 +11,17 @@ Result<IdempotencyRow> read_row(Query& query) {
   IdempotencyRow row{.request = Digest::from_bytes(query.blob<Digest::kBytes>())};
   std::optional<std::string> sandbox = query.text_or_null();
   std::optional<int64_t> exec = query.int64_or_null();
+  std::optional<std::string> context = query.text_or_null();
+  std::optional<int64_t> run = query.int64_or_null();
   std::optional<int64_t> status = query.int64_or_null();
   StoredAnswer answer{.location = query.text(), .body = query.text_or_null().value_or("")};
   ATOLL_TRY_VOID(query.row_done());
   if (sandbox) row.made.sandbox = SandboxId::parse(*sandbox);
   if (exec) row.made.exec = ExecId::from_number(static_cast<uint32_t>(*exec));
+  if (context) row.made.context = ContextId::parse(*context);
+  if (run) row.made.run = static_cast<uint32_t>(*run);
   if (row.made.sandbox.has_value() != sandbox.has_value() ||
+      row.made.context.has_value() != context.has_value() ||
       row.made.exec.has_value() != exec.has_value())
     return Error(Code::kCorrupt, "read an idempotency key: malformed id");
   answer.status = static_cast<uint32_t>(status.value_or(0));
@@ -60,10 +65,11 @@ Result<IdempotencyRow> IdempotencyRows::take(const IdempotencyKey& key, const Di
         .with_reason("too_many_idempotency_keys");
   ATOLL_TRY_VOID(transaction.commit());
   if (taken == 1) return IdempotencyRow{.request = request};
-  ATOLL_TRY(Query query, database_.query("SELECT request, sandbox_id, exec, status, location, body "
-                                         "FROM idempotency_keys "
-                                         "WHERE tenant_id = ? AND idempotency_key = ?",
-                                         key.tenant.number(), key.text));
+  ATOLL_TRY(Query query,
+            database_.query("SELECT request, sandbox_id, exec, context_id, run, status, "
+                            "location, body FROM idempotency_keys "
+                            "WHERE tenant_id = ? AND idempotency_key = ?",
+                            key.tenant.number(), key.text));
   ATOLL_TRY(bool found, query.next());
   ATOLL_CHECK(found);
   return read_row(query);
@@ -83,14 +89,32 @@ Result<void> IdempotencyRows::insert_exec(const IdempotencyKey& key, const ExecR
   return transaction.commit();
 }
 
+Result<void> IdempotencyRows::insert_context(const IdempotencyKey& key, const ContextRow& row) {
+  ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
+  ATOLL_TRY_VOID(ContextRows(database_).insert(row));
+  ATOLL_TRY_VOID(set_made(key, {.sandbox = row.sandbox, .context = row.id}));
+  return transaction.commit();
+}
+
+Result<void> IdempotencyRows::insert_run(const IdempotencyKey& key, const RunRow& row) {
+  ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
+  ATOLL_TRY_VOID(ContextRows(database_).insert_run_within(transaction, row));
+  ATOLL_TRY_VOID(
+      set_made(key, {.sandbox = row.sandbox, .context = row.context, .run = row.number}));
+  return transaction.commit();
+}
+
 Result<void> IdempotencyRows::set_made(const IdempotencyKey& key, const Made& made) {
   std::optional<std::string_view> sandbox;
   if (made.sandbox) sandbox = made.sandbox->view();
   std::optional<uint32_t> exec;
   if (made.exec) exec = made.exec->number();
-  ATOLL_TRY(int64_t changed, database_.run("UPDATE idempotency_keys SET sandbox_id = ?, exec = ? "
-                                           "WHERE tenant_id = ? AND idempotency_key = ?",
-                                           sandbox, exec, key.tenant.number(), key.text));
+  std::optional<std::string_view> context;
+  if (made.context) context = made.context->view();
+  ATOLL_TRY(int64_t changed,
+            database_.run("UPDATE idempotency_keys SET sandbox_id = ?, exec = ?, context_id = ?, "
+                          "run = ? WHERE tenant_id = ? AND idempotency_key = ?",
+                          sandbox, exec, context, made.run, key.tenant.number(), key.text));
   if (changed == 0) return Error(Code::kNotFound, "the idempotency key was forgotten");
   return {};
 }

@@ -16,6 +16,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "store/context_rows.h"
 #include "store/database.h"
 #include "store/exec_rows.h"
 #include "store/sandbox_rows.h"
@@ -39,6 +40,8 @@ struct IdempotencyKey {
 struct Made {
   std::optional<SandboxId> sandbox = {};
   std::optional<ExecId> exec = {};
+  std::optional<ContextId> context = {};
+  std::optional<uint32_t> run = {};  // of the context
 };
 
 struct StoredAnswer {
@@ -64,6 +67,8 @@ class IdempotencyRows {
   // As SandboxRows::insert() and ExecRows::insert(), with the key that they were made for.
   Result<void> insert_sandbox(const IdempotencyKey& key, const SandboxRow& row);
   Result<void> insert_exec(const IdempotencyKey& key, const ExecRow& row);
+  Result<void> insert_context(const IdempotencyKey& key, const ContextRow& row);
+  Result<void> insert_run(const IdempotencyKey& key, const RunRow& row);
   Result<void> set_answer(const IdempotencyKey& key, const StoredAnswer& answer);
   // The request failed; if it has made nothing, the key may be used again.
   Result<void> release(const IdempotencyKey& key);

@@ -18,7 +18,8 @@ constexpr size_t kMaxReadBytes = 16 * 1024 * 1024;
 uint64_t blocks_of(uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
 
 std::string file_name(ExecId exec, OutputStream stream) {
-  return exec.string() + (stream == OutputStream::kStdout ? ".stdout" : ".stderr");
+  constexpr const char* kEndings[] = {".stdout", ".stderr", ".speech", ".marks"};
+  return exec.string() + kEndings[static_cast<size_t>(stream)];
 }
 
 struct CloseDirectory {

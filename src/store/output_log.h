@@ -1,4 +1,5 @@
-// What execs printed, on disk: `<directory>/<sandbox id>/<exec id>.stdout` and `.stderr`. The
+// What execs printed, on disk: `<directory>/<sandbox id>/<exec id>.stdout` and `.stderr`, and of an
+// exec that speaks `.speech` and `.marks` (sandbox/speech_log.h). The
 // length of a file is the truth about how many bytes are held, also after a restart. What append()
 // has acknowledged survives the death of this process, not that of the machine.
 //
@@ -21,7 +22,7 @@
 
 namespace atl::store {
 
-enum class OutputStream : unsigned char { kStdout, kStderr };
+enum class OutputStream : unsigned char { kStdout, kStderr, kSpeech, kMarks };
 
 class OutputBudget {
  public:

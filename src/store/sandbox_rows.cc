@@ -11,7 +11,7 @@ namespace {
   "sandbox_id, tenant_id, image, name, state, template_name, cpu_millis, memory_bytes, pids, " \
   "disk_bytes, output_bytes, open_files, disk_bytes_per_second, on_oom, cpu_time_ms, "         \
   "required_extras, ttl_ms, idle_ttl_ms, nonce, metadata, environment, created_at_ms, "        \
-  "failure, generation, next_exec, ttl_from_ms, limits_unsettled"
+  "failure, generation, next_exec, ttl_from_ms, limits_unsettled, network"
 
 Result<SandboxRow> read_row(Query& query) {
   std::string id_text = query.text();
@@ -45,6 +45,7 @@ Result<SandboxRow> read_row(Query& query) {
   row.next_exec = query.uint32();
   row.ttl_from_ms = query.int64();
   row.limits_unsettled = query.uint32() != 0;
+  row.network = query.text();
   ATOLL_TRY_VOID(query.row_done());
   return row;
 }
@@ -84,13 +85,13 @@ Result<void> SandboxRows::insert(const SandboxRow& row) {
   auto inserted = database_.run(
       "INSERT INTO sandboxes (" SANDBOX_COLUMNS
       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?)",
+      "?, ?, ?, ?)",
       row.id.view(), row.tenant.number(), Blob(row.image.bytes()), row.name, row.state,
       row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes,
       row.output_bytes, row.open_files, row.disk_bytes_per_second, row.on_oom, row.cpu_time_ms,
       row.required_extras, row.ttl_ms, row.idle_ttl_ms, Blob(row.nonce), row.metadata,
       row.environment, row.created_at_ms, row.failure, row.generation, row.next_exec,
-      row.ttl_from_ms, uint32_t{row.limits_unsettled});
+      row.ttl_from_ms, uint32_t{row.limits_unsettled}, row.network);
   if (inserted) return {};
   Error error = std::move(inserted).error();
   if (row.name && error.code() == Code::kConflict)
@@ -114,11 +115,11 @@ Result<void> SandboxRows::change(const SandboxRow& row) {
       database_.run("UPDATE sandboxes SET cpu_millis = ?, memory_bytes = ?, pids = ?, "
                     "disk_bytes = ?, output_bytes = ?, open_files = ?, disk_bytes_per_second = ?, "
                     "cpu_time_ms = ?, ttl_ms = ?, ttl_from_ms = ?, idle_ttl_ms = ?, metadata = ?, "
-                    "limits_unsettled = ? WHERE tenant_id = ? AND sandbox_id = ?",
+                    "limits_unsettled = ?, network = ? WHERE tenant_id = ? AND sandbox_id = ?",
                     row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes, row.output_bytes,
                     row.open_files, row.disk_bytes_per_second, row.cpu_time_ms, row.ttl_ms,
                     row.ttl_from_ms, row.idle_ttl_ms, row.metadata, uint32_t{row.limits_unsettled},
-                    row.tenant.number(), row.id.view()));
+                    row.network, row.tenant.number(), row.id.view()));
   if (changed == 0) return no_such_sandbox(row.id);
   return {};
 }

@@ -40,6 +40,7 @@ struct SandboxRow {
   std::array<unsigned char, 16> nonce{};
   std::string metadata = "{}";     // JSON object
   std::string environment = "{}";  // JSON: default environment of execs
+  std::string network = "{}";      // JSON: what it may reach; without rules, nothing
   int64_t created_at_ms = 0;
   std::string failure = {};
   uint32_t generation = 1;

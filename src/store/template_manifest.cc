@@ -266,6 +266,10 @@ void read_pool(TomlSection& pool, TemplateManifest& manifest) {
   uint64_t warm = manifest.pool_warm;
   pool.whole("warm", kPoolWarm, warm);
   manifest.pool_warm = static_cast<uint32_t>(warm);
+  uint64_t most = std::max<uint64_t>(manifest.pool_max, warm);
+  pool.whole("max", kPoolWarm, most);
+  if (most < warm) pool.refuse("max", "is less than pool.warm");
+  manifest.pool_max = static_cast<uint32_t>(most);
   pool.boolean("singleton", manifest.pool_singleton);
   pool.finish();
 }

@@ -82,7 +82,8 @@ struct TemplateManifest {
   std::vector<std::string> network_allow;    // empty: deny everything
   std::vector<std::string> outputs_collect;  // globs, absolute
   OutputMode outputs_mode = OutputMode::kText;
-  uint32_t pool_warm = 0;
+  uint32_t pool_warm = 0;   // kept ready at all times
+  uint32_t pool_max = 128;  // and as many when much is asked for
   bool pool_singleton = false;
 };
 

@@ -88,6 +88,7 @@ TEST(TemplateManifest, AcceptsTheExampleOfTheDesign) {
   EXPECT_EQ(manifest.outputs_collect, std::vector<std::string>{"/tmp/outputs/**"});
   EXPECT_EQ(manifest.outputs_mode, OutputMode::kText);
   EXPECT_EQ(manifest.pool_warm, 4u);
+  EXPECT_EQ(manifest.pool_max, 128u);
   EXPECT_FALSE(manifest.pool_singleton);
 }
 
@@ -282,6 +283,9 @@ TEST(TemplateManifest, LimitsAreBounded) {
                                 "pids = 65536", "ttl = \"0s\""})
     EXPECT_EQ(error_with("[defaults]\n" + std::string(line) + "\n"), "accepted") << line;
   EXPECT_NE(error_with("[pool]\nwarm = 10001\n"), "accepted");
+  EXPECT_NE(error_with("[pool]\nwarm = 4\nmax = 3\n").find("less than pool.warm"),
+            std::string::npos);
+  EXPECT_EQ(error_with("[pool]\nwarm = 200\n"), "accepted");
 }
 
 TEST(TemplateManifest, ExactlyOneImageSource) {
@@ -338,6 +342,13 @@ TEST(TemplateManifest, OtherCharactersThanAsciiComeAsEscapesOnly) {
                   .find("template.toml:2: has a character that is not ASCII"),
               0u)
         << value;
+}
+
+TEST(TemplateManifest, ATableWithoutANameIsRefused) {
+  for (std::string_view header : {"[[", "[", "[[\n", "[ \n", "[[ #", "[=", "[a.\n", "[[]]", "[]"})
+    EXPECT_NE(error_of(std::string(kMinimal) + std::string(header) + "\n"), "accepted") << header;
+  EXPECT_NE(error_of("= 1\n"), "accepted");
+  EXPECT_NE(error_of("x = {\n"), "accepted");
 }
 
 TEST(TemplateManifest, DeepNestingIsRefusedWithoutOverflowingTheStack) {

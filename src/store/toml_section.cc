@@ -9,6 +9,8 @@
 namespace atl::store {
 namespace {
 
+struct BrokenAssertion {};
+
 constexpr size_t kMaxListEntries = 1024;
 constexpr size_t kMaxTables = 32;
 
@@ -84,11 +86,17 @@ Result<TomlDocument> TomlDocument::parse(std::string_view text, std::string file
     return error_at(file, *line,
                     "has a character that is not ASCII; write it as an escape in a string, "
                     "like \"caf\\u00e9\"");
-  toml::parse_result result = toml::parse(text);
-  if (!result)
-    return error_at(file, result.error().source().begin.line, result.error().description());
-  return TomlDocument(std::move(file), std::move(result).table());
+  try {
+    toml::parse_result result = toml::parse(text);
+    if (!result)
+      return error_at(file, result.error().source().begin.line, result.error().description());
+    return TomlDocument(std::move(file), std::move(result).table());
+  } catch (const BrokenAssertion&) {
+    return Error(Code::kInvalid, file + ": a table or a key has no name");
+  }
 }
+
+void fail_toml_assertion() { throw BrokenAssertion(); }
 
 void TomlDocument::fail(const toml::node& where, std::string_view message) {
   fail_at(where.source().begin.line, message);
@@ -184,6 +192,27 @@ bool TomlSection::whole(std::string_view key, Range range, uint64_t& value) {
     return false;
   }
   value = static_cast<uint64_t>(number->get());
+  return true;
+}
+
+bool TomlSection::wholes(std::string_view key, Range range, std::vector<uint64_t>& value) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return false;
+  const toml::array* list = node->as_array();
+  if (list == nullptr || list->size() > kMaxListEntries) {
+    refuse(key, "must be a list of whole numbers");
+    return false;
+  }
+  for (const toml::node& entry : *list) {
+    const auto* number = entry.as_integer();
+    if (number == nullptr || number->get() < 0 ||
+        static_cast<uint64_t>(number->get()) < range.least ||
+        static_cast<uint64_t>(number->get()) > range.most) {
+      document_.fail(entry, named(key) + ": " + in_range(range, ""));
+      return false;
+    }
+    value.push_back(static_cast<uint64_t>(number->get()));
+  }
   return true;
 }
 

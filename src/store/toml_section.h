@@ -12,9 +12,14 @@
 #include <string_view>
 #include <vector>
 
-#include <toml++/toml.h>
-
 #include "base/result.h"
+
+namespace atl::store {
+[[noreturn]] void fail_toml_assertion();
+}
+// Text can reach what toml++ 3.3 asserts, as "[[" at the end of a line does: then parsing fails.
+#define TOML_ASSERT(condition) ((condition) ? void() : ::atl::store::fail_toml_assertion())
+#include <toml++/toml.h>
 
 namespace atl::store {
 
@@ -57,6 +62,7 @@ class TomlSection {
   bool texts(std::string_view key, std::vector<std::string>& value);
   bool boolean(std::string_view key, bool& value);
   bool whole(std::string_view key, Range range, uint64_t& value);
+  bool wholes(std::string_view key, Range range, std::vector<uint64_t>& value);
   bool size(std::string_view key, Range range_bytes, uint64_t& value_bytes);
   bool duration(std::string_view key, uint64_t most_ms, uint64_t& value_ms);
   // A number of 0.01 or more, times 1000.

@@ -12,6 +12,7 @@
 #include "warden/layer_pool.h"
 #include "warden/receipt.h"
 #include "warden/removal.h"
+#include "warden/sandbox_network.h"
 
 namespace atl::warden {
 namespace {
@@ -34,8 +35,15 @@ void probe(const Host& host, Reply& reply) {
   reply.extras = find_extras(host);
 }
 
-void launch(const Host& host, const Request& request, Reply& reply) {
-  LaunchOutcome outcome = Launch(host, request).run();
+void hand_over(linux::NetworkSockets sockets, std::vector<Fd>& fds) {
+  static_assert(linux::kNetworkSockets == kReplySockets);
+  std::move(sockets.begin(), sockets.end(), std::back_inserter(fds));
+}
+
+void launch(const Host& host, const Request& request, Reply& reply, std::vector<Fd>& fds) {
+  Launch launch(host, request);
+  LaunchOutcome outcome = launch.run();
+  if (outcome.status == Status::kOk) hand_over(launch.take_sockets(), fds);
   reply.status = outcome.status;
   reply.step = outcome.step;
   reply.system_errno = outcome.system_errno;
@@ -98,16 +106,17 @@ std::string encode_reply(const Reply& reply) {
   return std::string(reinterpret_cast<const char*>(&reply), sizeof reply);
 }
 
-std::string serve_request(const Host& host, const Request& request) {
+Answer serve_request(const Host& host, const Request& request) {
   auto begin = std::chrono::steady_clock::now();
   Reply reply = make_reply(request, Status::kOk);
   std::string more;
+  std::vector<Fd> fds;
   switch (request.operation) {
     case Operation::kProbe:
       probe(host, reply);
       break;
     case Operation::kLaunch:
-      launch(host, request, reply);
+      launch(host, request, reply, fds);
       break;
     case Operation::kRemove:
       remove(host, request, reply);
@@ -125,10 +134,16 @@ std::string serve_request(const Host& host, const Request& request) {
       if (auto removed = remove_image(host, Digest::from_bytes(request.image)); !removed)
         fail(reply, Step::kImage, removed.error());
       break;
+    case Operation::kNetwork: {
+      auto sockets = reopen_sockets(host, *id_of(request));
+      if (!sockets) fail(reply, Step::kNetwork, sockets.error());
+      if (sockets) hand_over(std::move(*sockets), fds);
+      break;
+    }
   }
   auto spent = std::chrono::steady_clock::now() - begin;
   reply.elapsed_us = static_cast<uint32_t>(spent / std::chrono::microseconds(1));
-  return encode_reply(reply) + more;
+  return {encode_reply(reply) + more, std::move(fds)};
 }
 
 }  // namespace atl::warden

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "base/fd.h"
 #include "warden/host.h"
 #include "warden/protocol.h"
 
@@ -11,8 +13,12 @@ namespace atl::warden {
 // An answer to `request` with nothing in it yet.
 Reply make_reply(const Request& request, Status status);
 
-// The message to send: a Reply, for kList with the ids after it.
-std::string serve_request(const Host& host, const Request& request);
+// The message to send: a Reply with what follows it, and descriptors.
+struct Answer {
+  std::string bytes;
+  std::vector<Fd> fds;
+};
+Answer serve_request(const Host& host, const Request& request);
 
 std::string encode_reply(const Reply& reply);
 

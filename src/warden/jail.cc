@@ -21,6 +21,7 @@
 #include "linux/capabilities.h"
 #include "linux/masks.h"
 #include "linux/mounts.h"
+#include "linux/open_resolved.h"
 #include "linux/signals.h"
 #include "linux/unix_socket.h"
 
@@ -97,19 +98,13 @@ Result<void> drop_capabilities() {
 //   its files is cloned from the scratch mount, which goes with the pivot;
 // - capabilities go last, for every step before needs them.
 const Jail::JailStep Jail::kSteps[] = {
-    {Step::kSpawner, &Jail::fork_spawner},
-    {Step::kNamespaces, &Jail::receive_trees},
-    {Step::kNamespaces, &Jail::become_root},
-    {Step::kNamespaces, &Jail::leave_the_host},
-    {Step::kRoot, &Jail::build_root},
-    {Step::kDevices, &Jail::mount_devices},
-    {Step::kProc, &Jail::mount_proc_and_run},
-    {Step::kMasks, &Jail::mask_kernel_files},
-    {Step::kPivot, &Jail::pivot},
-    {Step::kNetwork, &Jail::join_network},
-    {Step::kNetwork, &Jail::listen_for_sudo},
-    {Step::kSpawner, &Jail::release_spawner},
-    {Step::kCapabilities, &Jail::confine},
+    {Step::kSpawner, &Jail::fork_spawner},    {Step::kNamespaces, &Jail::receive_trees},
+    {Step::kNamespaces, &Jail::become_root},  {Step::kNamespaces, &Jail::leave_the_host},
+    {Step::kRoot, &Jail::build_root},         {Step::kDevices, &Jail::mount_devices},
+    {Step::kProc, &Jail::mount_proc_and_run}, {Step::kMasks, &Jail::mask_kernel_files},
+    {Step::kMasks, &Jail::name_the_resolver}, {Step::kPivot, &Jail::pivot},
+    {Step::kNetwork, &Jail::join_network},    {Step::kNetwork, &Jail::listen_for_sudo},
+    {Step::kSpawner, &Jail::release_spawner}, {Step::kCapabilities, &Jail::confine},
     {Step::kAgent, &Jail::execute_agent},
 };
 
@@ -117,6 +112,7 @@ void Jail::run() {
   Progress& progress = *plan_.progress;
   close(plan_.helper_end);      // or the death of the helper would go unnoticed,
   close(plan_.network_sender);  // or that of the midwife
+  close(plan_.sockets_sender);
   for (const JailStep& step : kSteps) {
     progress.step = step.step;
     StepTimer timer(progress, step.step);
@@ -243,6 +239,18 @@ Result<void> Jail::mask_kernel_files() {
   ATOLL_TRY(Fd sys_target, linux::open_mount_target(root_.get(), "sys"));
   ATOLL_TRY(Fd sys, linux::clone_empty_directory(masks_.get()));
   return linux::attach_mount(sys.get(), sys_target.get());
+}
+
+// An image without the file has that of the lowest layer. A link to nowhere is left as it is.
+Result<void> Jail::name_the_resolver() {
+  uint64_t resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+  Fd target =
+      linux::open_resolved(root_.get(), "etc/resolv.conf", {.flags = O_PATH, .resolve = resolve});
+  struct stat status;
+  if (!target || fstat(target.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  std::string source = std::string(kScratch) + "/masks/" + linux::kResolverFile;
+  ATOLL_TRY(Fd file, linux::clone_mount(AT_FDCWD, source));
+  return linux::attach_mount(file.get(), target.get());
 }
 
 Result<void> Jail::pivot() {

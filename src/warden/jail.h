@@ -22,7 +22,8 @@ inline constexpr char kTrees = 'T';          // helper → jail, with the mounts
 // Messages from the jail to its spawner.
 inline constexpr char kIdsMapped = 'M';
 inline constexpr char kRootReady = 'R';  // with the network namespace
-// Message from the midwife to the jail, with the network namespace.
+// Message from the midwife to the jail, with the network namespace, and to the helper, with the
+// sockets in it.
 inline constexpr char kNetworkIsHere = 'N';
 
 enum class Spawner : unsigned char { kNone, kNeeded };
@@ -35,6 +36,7 @@ struct JailPlan {
   int helper_end = -1;      // the helper's end of the same pair, to be closed here
   int network = -1;         // from the midwife
   int network_sender = -1;  // her end of the same pair, to be closed here
+  int sockets_sender = -1;  // hers too, for the sockets in it, which go to the helper
   int agent_binary = -1;    // memfd
   int listener = -1;
   int cgroup = -1;
@@ -67,6 +69,7 @@ class Jail {
   Result<void> mount_proc_and_run();
   Result<void> fill_run(int run);
   Result<void> mask_kernel_files();
+  Result<void> name_the_resolver();
   Result<void> pivot();
   Result<void> join_network();
   Result<void> listen_for_sudo();

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -258,7 +259,13 @@ Result<void> Launch::await_agent() {
                              ECHILD);
   if (spawner_ && linux::has_ended(spawner_.get()))
     return Error::from_errno("the spawner died", ECHILD);
-  return await_midwife(birth_.midwife.get());
+  ATOLL_TRY_VOID(await_midwife(birth_.midwife.get()));
+  // She sent them before she ended well.
+  ATOLL_TRY(auto sockets, linux::receive_byte(birth_.sockets.ours.get(), kJailTimeoutMs));
+  if (!sockets || !sockets->fds[linux::kNetworkSockets - 1])
+    return Error::from_errno("the network has no sockets", EPROTO);
+  std::move(sockets->fds, sockets->fds + linux::kNetworkSockets, sockets_.begin());
+  return {};
 }
 
 Result<void> Launch::make_receipt() {

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "linux/closed_network.h"
 #include "warden/host.h"
 #include "warden/inventory.h"
 #include "warden/isolate_groups.h"
@@ -39,6 +40,8 @@ class Launch {
   // `request` has passed parse_request().
   Launch(const Host& host, const Request& request, Fault fault = {});
   LaunchOutcome run();
+  // Those in the network of an isolate that was launched, for egress.
+  linux::NetworkSockets take_sockets() { return std::move(sockets_); }
 
  private:
   struct LaunchStep {
@@ -81,6 +84,7 @@ class Launch {
   Birth birth_;
   std::array<Fd, 3> lent_;  // to the jail until it is born
   Fd spawner_;              // pidfd
+  linux::NetworkSockets sockets_;
 };
 
 }  // namespace atl::warden

@@ -11,10 +11,10 @@
 #include "base/file.h"
 #include "linux/capabilities.h"
 #include "linux/clone.h"
-#include "linux/network.h"
 #include "linux/pidfd.h"
 #include "linux/unix_socket.h"
 #include "warden/enforcement.h"
+#include "warden/sandbox_network.h"
 
 namespace atl::warden {
 namespace {
@@ -23,13 +23,17 @@ namespace {
 constexpr uint64_t kNamespaces =
     CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
 
-Result<void> make_network(int jail, int receiver) {
+Result<void> make_network(int jail, const JailPlan& plan) {
   if (setns(jail, CLONE_NEWUSER) != 0) return Error::system("enter the user namespace");
   if (unshare(CLONE_NEWNET) != 0) return Error::system("make a network namespace");
-  ATOLL_TRY_VOID(linux::raise_interface("lo"));
+  ATOLL_TRY_VOID(linux::close_network(kSandboxNetwork));
+  ATOLL_TRY(auto sockets, linux::make_network_sockets(kSandboxNetwork));
+  std::array<int, linux::kNetworkSockets> numbers;
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = sockets[i].get();
+  ATOLL_TRY_VOID(linux::send_byte(plan.sockets_sender, kNetworkIsHere, numbers));
   ATOLL_TRY(Fd network, open_file("/proc/self/ns/net", O_RDONLY));
   int fds[] = {network.get()};
-  return linux::send_byte(receiver, kNetworkIsHere, fds);
+  return linux::send_byte(plan.network_sender, kNetworkIsHere, fds);
 }
 
 // Ends with an errno as long as the helper only waits for the jail; after that the reason is in the
@@ -54,7 +58,7 @@ Result<void> make_network(int jail, int receiver) {
   if (eventfd_write(born, 1) != 0) _exit(errno);
   Result<void> made = plan.fail_at == Step::kNetwork
                           ? Error::from_errno("injected failure", ECANCELED)
-                          : make_network(plan.progress->jail_pidfd, plan.network_sender);
+                          : make_network(plan.progress->jail_pidfd, plan);
   if (!made) plan.progress->note_failure(Step::kNetwork, made.error());
   _exit(made.ok() ? 0 : 1);
 }
@@ -66,6 +70,8 @@ Result<Birth> begin_birth(JailPlan plan, const IsolateGroups& groups, uid_t owne
   ATOLL_TRY(birth.network, linux::make_socket_pair(SOCK_SEQPACKET));
   plan.network = birth.network.theirs.get();
   plan.network_sender = birth.network.ours.get();
+  ATOLL_TRY(birth.sockets, linux::make_socket_pair(SOCK_SEQPACKET));
+  plan.sockets_sender = birth.sockets.theirs.get();
   birth.announced = Fd(eventfd(0, EFD_CLOEXEC));
   if (!birth.announced) return Error::system("eventfd");
   ATOLL_TRY(auto midwife,
@@ -86,6 +92,7 @@ Result<void> await_birth(Birth& birth, const Progress& progress) {
   birth.jail = Fd(progress.jail_pidfd);
   birth.jail_pid = progress.jail_pid;
   birth.network = {};
+  birth.sockets.theirs.reset();
   return {};
 }
 

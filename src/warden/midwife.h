@@ -24,7 +24,8 @@ struct Birth {
   Fd midwife;  // pidfd; she ends by herself
   Fd announced;
   linux::SocketPair network;
-  Fd jail;  // pidfd
+  linux::SocketPair sockets;  // from her to the helper
+  Fd jail;                    // pidfd
   pid_t jail_pid = 0;
 };
 

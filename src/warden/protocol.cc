@@ -114,6 +114,7 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
       return request;
     case Operation::kRemove:
     case Operation::kReceipt:
+    case Operation::kNetwork:
       if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
       break;
     case Operation::kList:
@@ -138,7 +139,7 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
   Reply& reply = parsed.reply;
   if (message.size() < sizeof reply) return invalid("reply is too short");
   std::memcpy(&reply, message.data(), sizeof reply);
-  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 7))
+  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 8))
     return invalid("unknown operation");
   if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kInUse))
     return invalid("unknown status");

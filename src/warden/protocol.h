@@ -62,6 +62,7 @@ enum class Operation : uint16_t {
   kReceipt = 5,      // the signed receipt of an isolate
   kLimits = 6,       // other limits for an isolate that runs; after a failure it has those it had
   kRemoveImage = 7,  // an image that nothing starts from any more; removing nothing is a success
+  kNetwork = 8,      // the sockets in an isolate's network, made anew
 };
 
 struct Request {
@@ -158,6 +159,10 @@ struct Reply {
   uint32_t receipt_bytes;  // kReceipt: how many bytes of text follow this struct
 };
 static_assert(std::is_trivially_copyable_v<Reply> && sizeof(Reply) == 40);
+
+// With the answer to a kLaunch or kNetwork that succeeded come the sockets in the isolate's
+// network, in the order of linux::NetworkSocket.
+inline constexpr size_t kReplySockets = 7;
 
 using IdText = std::array<char, SandboxId::kLength>;
 inline constexpr size_t kMaxReceiptBytes = 48 * 1024;

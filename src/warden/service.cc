@@ -24,9 +24,9 @@ constexpr const char* kSocketName = "warden.sock";
 constexpr timeval kSendTimeout = {.tv_sec = 5, .tv_usec = 0};
 
 // A client that has gone away misses its answer; it learns what exists by kList.
-void send_message(int socket, const std::string& message) {
-  if (send(socket, message.data(), message.size(), MSG_NOSIGNAL) < 0)
-    log_warning("reply was not sent", {Error::system("send")});
+void send_message(int socket, const std::string& message, std::span<const int> fds = {}) {
+  auto sent = linux::send_message(socket, message, fds);
+  if (!sent) log_warning("reply was not sent", {sent.error()});
 }
 
 }  // namespace
@@ -166,8 +166,10 @@ void Service::run_helper(const Request& request, const Connection* connection) {
   // A copy that we kept open would keep another client from seeing its connection end.
   for (Connection& other : connections_)
     if (&other != connection) other.socket.reset();
-  std::string reply = serve_request(host_, request);
-  if (connection) send_message(connection->socket.get(), reply);
+  Answer answer = serve_request(host_, request);
+  std::vector<int> fds;
+  for (const Fd& fd : answer.fds) fds.push_back(fd.get());
+  if (connection) send_message(connection->socket.get(), answer.bytes, fds);
   _exit(0);
 }
 

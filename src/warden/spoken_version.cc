@@ -2,6 +2,6 @@
 
 namespace atl::warden {
 
-uint16_t spoken_version() { return 1; }
+uint16_t spoken_version() { return 2; }
 
 }  // namespace atl::warden

@@ -18,6 +18,7 @@
 #include "warden/layer_pool.h"
 #include "warden/notary.h"
 #include "warden/removal.h"
+#include "warden/sandbox_network.h"
 #include "warden/tools.h"
 
 namespace atl::warden {
@@ -56,7 +57,7 @@ Result<void> prepare(Host& host, const Options& options) {
   ATOLL_TRY_VOID(prepare_notary(host));
   ATOLL_TRY_VOID(mount_pool(host, options.pool_bytes));
   ATOLL_TRY(host.devices, linux::mount_devices(host.run_dir + "/devices"));
-  ATOLL_TRY(host.masks, linux::mount_masks(host.run_dir + "/masks"));
+  ATOLL_TRY(host.masks, linux::mount_masks(host.run_dir + "/masks", kResolver));
   ATOLL_TRY_VOID(mount_tools(host, options.sudo));
   auto cgroups = host.cgroups.check();
   if (cgroups) ATOLL_TRY_VOID(create_parent_groups(host));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "agent/imprint_protocol.h"
 #include "agent/protocol.h"
 #include "base/check.h"
 #include "frame_stream.h"
@@ -37,6 +38,10 @@ void decode_all(std::string_view payload) {
     ATOLL_CHECK(size->columns >= 1 && size->columns <= kMaxTerminalSide);
     ATOLL_CHECK(payload_of(encode(1, *size)) == payload);
   }
+  if (auto grant = decode_grant(payload); grant.ok())
+    ATOLL_CHECK(payload_of(encode(1, *grant)) == payload);
+  if (auto exec = decode_open_imprint(payload); exec.ok())
+    ATOLL_CHECK(payload_of(encode_open_imprint(1, *exec)) == payload);
   if (auto signal_number = decode_signal(payload); signal_number.ok())
     ATOLL_CHECK(*signal_number >= 1 && *signal_number <= 64);
 }

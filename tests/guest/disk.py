@@ -17,7 +17,8 @@ KERNEL_PACKAGE = "linux-image-cloud-amd64"
 # Their files and those of everything they depend on are copied from this host.
 PACKAGES = ["bash", "dash", "coreutils", "util-linux", "mount", "findutils", "grep", "sed",
             "hostname", "procps", "passwd", "libc-bin", "binutils", "btrfs-progs", "erofs-utils",
-            "python3", "libstdc++6", "libsqlite3-0", "libssl3"]
+            "python3", "libstdc++6", "libsqlite3-0", "libssl3", "libarchive13", "libcurl4",
+            "libc-ares2"]
 NOT_COPIED = ("/usr/share/doc", "/usr/share/man", "/usr/share/locale", "/usr/share/info",
               "/usr/share/perl", "/usr/lib/x86_64-linux-gnu/perl")
 EARLY_MODULES = ("drivers/virtio", "drivers/block/virtio_blk.ko")
@@ -151,15 +152,19 @@ class Disk:
         os.symlink("../bin/busybox", os.path.join(tree, "usr", "sbin", "modprobe"))
         run("cp", "-a", os.path.join(self.kernel_files, "lib", "modules"),
             os.path.join(tree, "usr", "lib"))
-        for name in ("dev", "proc", "sys", "run", "tmp", "mnt", "var/lib", "var/tmp"):
+        for name in ("dev", "proc", "sys", "run", "root", "tmp", "mnt", "var/lib", "var/tmp"):
             os.makedirs(os.path.join(tree, name), exist_ok=True)
         for name in ("tmp", "var/tmp"):
             os.chmod(os.path.join(tree, name), 0o1777)
         write(os.path.join(tree, "etc", "passwd"),
-              "root:x:0:0:root:/:/bin/bash\n"
+              # Paths inside. tidy: allow(/root)
+              "root:x:0:0:root:/root:/bin/bash\n"
+              "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
               "atoll:x:990:990::/nonexistent:/usr/sbin/nologin\n"
+              "atoll-egress:x:991:991::/nonexistent:/usr/sbin/nologin\n"
               "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n")
         write(os.path.join(tree, "etc", "group"),
-              "root:x:0:\ntty:x:5:\natoll:x:990:\nnogroup:x:65534:\n")
+              "root:x:0:\ndaemon:x:1:\ntty:x:5:\natoll:x:990:\natoll-egress:x:991:\n"
+              "nogroup:x:65534:\n")
         write(os.path.join(tree, "etc", "hosts"), "127.0.0.1 localhost guest\n")
         run("/sbin/ldconfig", "-r", tree)

@@ -28,8 +28,7 @@ IMAGE = os.path.join(disk.ROOT, "build", "images", "python")
 SELFTEST = os.path.join(disk.ROOT, "build", "release", "share", "atoll", "selftest")
 UNIT_TESTS = ["linux_test", "agent_test", "warden_test"]
 PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-notary", "atoll-sudo",
-            "atoll-builder",
-            "warden-test-probe", "agent-test-caller"]
+            "atoll-builder", "atoll-egress", "warden-test-probe", "agent-test-caller"]
 COMMANDS = [f"{disk.RELEASE}/{name}" for name in UNIT_TESTS]
 for system_test in ("run", "sudo", "processes", "crash", "leak", "receipt", "disk_rate"):
     COMMANDS.append(f"python3 {SYSTEM_TESTS}/{system_test}_test.py")

@@ -4,27 +4,11 @@ import base64
 import json
 import os
 import tempfile
-import unittest
 
 import atoll
 
-IMAGES = os.path.dirname(atoll.IMAGE)
 
-
-class LanguageTest(atoll.SystemTest):
-    template = ""
-
-    @classmethod
-    def setUpClass(cls):
-        image = os.path.join(IMAGES, cls.template)
-        if not os.path.exists(os.path.join(image, "image.erofs")):
-            reason = f"the image of {cls.template} is not built: make images IMAGES={cls.template}"
-            print(f"SKIPPED: {reason}", flush=True)
-            raise unittest.SkipTest(reason)
-        super().setUpClass()
-        if cls.template != "python":
-            cls.atoll.cli("template", "add", image)
-
+class LanguageTest(atoll.ImageTest):
     def ask(self, **fields):
         return self.atoll.request("POST", "/v1/run", {"template": self.template, **fields})
 

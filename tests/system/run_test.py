@@ -117,7 +117,7 @@ class Run(atoll.SystemTest):
         self.assertEqual((facts["home"], facts["cwd"]), ("/home/user", "/home/user"))
         self.assertNotIn("sda", facts["devices"])
         self.assertNotIn("kvm", facts["devices"])
-        self.assertEqual(facts["connect"], "Network is unreachable")
+        self.assertEqual(facts["connect"], "Connection refused")
         self.assertEqual(facts["write_image"], "Permission denied")
         self.assertEqual(facts["write_home"], "succeeded")
         for line in facts["mounts"].splitlines():

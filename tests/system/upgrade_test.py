@@ -10,7 +10,7 @@ import tempfile
 import atoll
 
 PROGRAMS = ("atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-sudo", "atoll-notary",
-            "atoll-builder")
+            "atoll-builder", "atoll-egress")
 LINES = 40_000
 PRINTER = f"""
 import sys, time
@@ -112,7 +112,7 @@ class Upgrade(atoll.SystemTest):
         report = self.atoll.restart()
         self.assertEqual(report["outcome"], "done")
         self.assertEqual([each["name"] for each in report["programs"]],
-                         ["atoll-warden", "atoll-builder", "atolld"])
+                         ["atoll-warden", "atoll-builder", "atoll-egress", "atolld"])
         after = self.atoll.pids()
         self.assertEqual(after[0], supervisor, "the supervisor keeps its process")
         self.assertNotEqual(after[1], warden)
@@ -160,11 +160,11 @@ class Upgrade(atoll.SystemTest):
 
     def test_a_warden_of_another_version_is_503_until_both_match(self):
         sandbox = self.atoll.create()["id"]
-        self.atoll.install("atoll-warden", "warden-speaking-2")
+        self.atoll.install("atoll-warden", "warden-speaking-3")
         self.atoll.restart("--warden")
         answer = self.atoll.request("POST", "/v1/sandboxes", {"template": "python"})
         self.assertEqual(answer.status, 503, answer.body)
-        self.assertIn("speaks version 2, this one 1", answer.body.decode())
+        self.assertIn("speaks version 3, this one 2", answer.body.decode())
         self.check_sandbox(sandbox)
         self.atoll.install("atoll-warden")
         self.assertEqual(self.atoll.restart()["outcome"], "done")

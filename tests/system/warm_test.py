@@ -47,6 +47,23 @@ class WarmTest(atoll.SystemTest):
     def pool_is_full(self):
         return len(self.isolates()) == 4 + len(self.sandboxes())
 
+    def test_a_waiting_interpreter_becomes_a_context(self):
+        sandbox = self.atoll.create()
+        self.assertTrue(sandbox["timings"]["from_pool"])
+        base = f"/v1/sandboxes/{sandbox['id']}/contexts"
+        first = self.atoll.request("POST", base, {"env": {"GIVEN": "yes"}}).json
+        self.assertEqual(first["exec"], "e1", "it is the one that waited")
+        second = self.atoll.request("POST", base, {}).json
+        code = "import os; print(os.environ.get('GIVEN'), os.getcwd(), __name__); input()"
+        for context, given in ((first, "yes"), (second, "None")):
+            done = self.atoll.request("POST", f"{base}/{context['id']}/runs",
+                                      {"code": code, "wait": True}).json
+            self.assertEqual(done["stdout"], f"{given} /home/user __main__\n")
+            self.assertEqual(done["error"]["name"], "EOFError", "nothing to read but no command")
+        done = self.atoll.python(sandbox["id"], "print(1)")
+        self.assertEqual((done["stdout"], done["verdict"]), ("1\n", "ok"))
+        self.atoll.delete(sandbox["id"])
+
     def settled(self):
         """What Atoll holds once the pool has its usual size and keeps it."""
         def held():

@@ -90,7 +90,9 @@ class HostileTest(atoll.SystemTest):
         stranger = self.atoll.request("POST", "/v1/keys", {"tenant": "stranger"})
         self.canary = self.atoll.create(ttl_ms=3600000)["id"]
         self.atoll.start(self.canary, ["sleep", "3600"], timeout_ms=7200000)
+        context = self.atoll.request("POST", f"/v1/sandboxes/{self.canary}/contexts", {}).json
         self.place = {"host": self.atoll.address, "key": self.atoll.key, "canary": self.canary,
+                      "context": context["id"],
                       "stranger": stranger.json["key"]}
 
     def judge(self, attack, received):
@@ -146,7 +148,11 @@ class HostileTest(atoll.SystemTest):
         listed = self.atoll.request("GET", "/v1/sandboxes").json["sandboxes"]
         self.assertEqual([sandbox["id"] for sandbox in listed], [self.canary])
         execs = self.atoll.request("GET", f"/v1/sandboxes/{self.canary}/execs").json["execs"]
-        self.assertEqual(len(execs), 1, "a bad request ran a program")
+        self.assertEqual(len(execs), 2, "a bad request ran a program")
+        contexts = self.atoll.request("GET", f"/v1/sandboxes/{self.canary}/contexts").json
+        contexts = contexts["contexts"]
+        self.assertEqual([(one["id"], one["runs"]) for one in contexts],
+                         [(self.place["context"], 0)], "a bad request ran code")
         self.assertEqual(len(self.atoll.request("GET", "/v1/keys").json["keys"]), 2)
         log = atoll.read(os.path.join(self.atoll.directory, "logs", "atolld.log"))
         self.assertNotRegex(log, "Sanitizer|runtime error")

@@ -366,6 +366,9 @@ class OpenApiTest(atoll.SystemTest):
         execs = f"/v1/sandboxes/{made['id']}/execs"
         started = self.atoll.request("POST", execs, background, key=self.keys["tenant"]).json
         walk.variables["exec"] = started["id"]
+        contexts = f"/v1/sandboxes/{made['id']}/contexts"
+        context = self.atoll.request("POST", contexts, {}, key=self.keys["tenant"]).json
+        walk.variables["context"] = context["id"]
         for operation in self.contract.operations():
             for case in refused_cases(self.contract, operation):
                 with self.subTest(operation=operation.id, case=str(case)[:200]):
@@ -374,7 +377,10 @@ class OpenApiTest(atoll.SystemTest):
         # A run that is refused for its exec has made a sandbox, which goes after the answer.
         atoll.wait_for("only one sandbox", lambda: self.sandboxes("tenant") == [made["id"]])
         listed = self.atoll.request("GET", execs, key=self.keys["tenant"]).json["execs"]
-        self.assertEqual([(one["id"], one["state"]) for one in listed], [("e1", "running")])
+        self.assertEqual([(one["id"], one["state"]) for one in listed],
+                         [("e1", "running"), (context["exec"], "running")])
+        listed = self.atoll.request("GET", contexts, key=self.keys["tenant"]).json["contexts"]
+        self.assertEqual([(one["id"], one["runs"]) for one in listed], [(context["id"], 0)])
         self.check_coverage(walk)
 
     def check_coverage(self, walk):
@@ -396,7 +402,9 @@ class OpenApiTest(atoll.SystemTest):
                                          {"cmd": ["sleep", "3600"]}, key=self.keys["tenant"])
         cursor = self.atoll.request("GET", "/v1/sandboxes?limit=1",
                                     key=self.keys["tenant"]).json["next_cursor"]
-        walk.variables.update(sandbox=mine, exec=started.json["id"])
+        context = self.atoll.request("POST", f"/v1/sandboxes/{mine}/contexts", {},
+                                     key=self.keys["tenant"]).json["id"]
+        walk.variables.update(sandbox=mine, exec=started.json["id"], context=context)
         absent = mine[:-4] + "".join(reversed(mine[-4:]))
         asked = 0
         for operation in self.contract.operations():
@@ -423,7 +431,7 @@ class OpenApiTest(atoll.SystemTest):
                                   key=self.keys["stranger"])
         self.assertNotIn(mine.encode(), page.body)
         listed = self.atoll.request("GET", f"/v1/sandboxes/{mine}/execs", key=self.keys["tenant"])
-        self.assertEqual([one["state"] for one in listed.json["execs"]], ["running", "running"])
+        self.assertEqual([one["state"] for one in listed.json["execs"]], ["running"] * 3)
 
     @staticmethod
     def essence(reply):

@@ -84,6 +84,9 @@ http::Task<Result<std::unique_ptr<ExecControl::Turn>>> take_turn(Call& call, Exe
                                                                  std::shared_ptr<Exec> exec) {
   auto watch = call.exchange.watch_peer();
   if (watch.gone()) co_return client_has_gone();
+  if (exec->output().kind() == sandbox::ExecKind::kInterpreter)
+    co_return Error(Code::kConflict, "what an interpreter is told comes by its context")
+        .with_reason("stdin_closed");
   co_return co_await control.take_turn(exec);
 }
 

@@ -87,16 +87,6 @@ void parse_limits(ObjectReader& outer, const sandbox::Limits& limits, ExecReques
   if (!finished) outer.adopt(std::move(finished).error());
 }
 
-sandbox::Variables sandbox_variables(const std::string& environment) {
-  sandbox::Variables variables;
-  json::error_code error;
-  json::value value = json::parse(environment, error);
-  if (error || !value.is_object()) return variables;
-  for (const auto& entry : value.get_object())
-    variables.emplace_back(entry.key(), entry.value().as_string());
-  return variables;
-}
-
 Error no_such_exec() {
   return Error(Code::kNotFound, "there is no such exec").with_reason("exec_not_found");
 }
@@ -181,8 +171,18 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
 
 }  // namespace
 
+sandbox::Variables sandbox_variables(const std::string& environment) {
+  sandbox::Variables variables;
+  json::error_code error;
+  json::value value = json::parse(environment, error);
+  if (error || !value.is_object()) return variables;
+  for (const auto& entry : value.get_object())
+    variables.emplace_back(entry.key(), entry.value().as_string());
+  return variables;
+}
+
 Result<ExecCall> parse_exec(std::string_view body, const Sandbox& sandbox) {
-  return parse_exec(body, sandbox.limits(), sandbox.row().environment);
+  return parse_exec(body, sandbox::limits_of(sandbox.row()), sandbox.row().environment);
 }
 
 Result<ExecCall> parse_exec(std::string_view body, const sandbox::Limits& limits,

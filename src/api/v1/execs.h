@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/router.h"
+#include "sandbox/environment.h"
 #include "sandbox/sandboxes.h"
 
 namespace atl::api::v1 {
@@ -11,6 +12,9 @@ inline constexpr size_t kMaxInlineBytes = 1024 * 1024;
 
 // All of them, those of exec_output.h, exec_input.h and exec_attach.h included.
 void add_exec_routes(Router& router, sandbox::Sandboxes& sandboxes);
+
+// Those that a sandbox was made with (JSON).
+sandbox::Variables sandbox_variables(const std::string& environment);
 
 struct ExecCall {
   sandbox::ExecRequest request;

@@ -206,6 +206,7 @@ http::Task<Reply> run_once(Call& call, Sandboxes& sandboxes) {
   json::object& timings = object["timings"].get_object();
   timings["create_ms"] = create_ms;
   timings["from_pool"] = created.timings.from_pool;
+  timings["from_zygote"] = created.timings.from_zygote;
   timings["files_ms"] = files_ms;
   timings["remove_ms"] = ms_since(phase);
   timings["total_ms"] = ms_since(begin);

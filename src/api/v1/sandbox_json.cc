@@ -38,9 +38,11 @@ json::array extras_json(uint32_t bits) {
   return names;
 }
 
-json::object network_json() {
-  json::object network;
-  network["allow"] = json::array();
+json::object network_json(const std::string& stored) {
+  json::error_code error;
+  json::value parsed = json::parse(stored, error);
+  json::object network = parsed.is_object() ? parsed.get_object() : json::object();
+  if (!network.contains("allow")) network["allow"] = json::array();
   return network;
 }
 
@@ -64,7 +66,7 @@ json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
   object["on_ttl"] = "delete";
   object["auto_resume"] = false;
   object["persistence"] = "ephemeral";
-  object["network"] = network_json();
+  object["network"] = network_json(row.network);
   WallTime created{std::chrono::milliseconds(row.created_at_ms)};
   json::error_code error;
   object["metadata"] = json::parse(row.metadata, error);

@@ -7,7 +7,9 @@
 
 #include "api/json_reader.h"
 #include "api/json_reply.h"
+#include "egress/policy_json.h"
 #include "sandbox/environment.h"
+#include "sandbox/network.h"
 
 namespace atl::api::v1 {
 
@@ -136,6 +138,18 @@ Result<std::string> parse_metadata_filters(const std::string& query) {
   return json::serialize(pairs);
 }
 
+// {"allow": […], "rules": […]}
+std::optional<std::string> parse_network(ObjectReader& reader) {
+  const json::object* object = reader.optional_object("network");
+  if (object == nullptr) return std::nullopt;
+  auto policy = egress::policy_from_json(*object);
+  Result<std::string> text =
+      policy ? sandbox::network_text(*policy) : Result<std::string>(std::move(policy).error());
+  if (text) return std::move(*text);
+  reader.adopt(std::move(text).error());
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<CreateSandbox> parse_create(std::string_view body) {
@@ -163,6 +177,7 @@ Result<CreateSandbox> parse_create(std::string_view body) {
     if (!sandbox::is_variable_name(name))
       reader.refuse("env", "has a name that no variable can have");
   request.environment = to_json_text(variables);
+  request.network = parse_network(reader);
   ATOLL_TRY_VOID(reader.finish());
   return request;
 }
@@ -179,7 +194,8 @@ Result<ChangeSandbox> parse_change(std::string_view body) {
   if (reader.has("metadata")) request.metadata = to_json_text(metadata);
   if (const json::object* limits = reader.optional_object("limits"))
     parse_limits(*limits, request, reader);
-  for (const char* name : {"ttl_ms", "metadata", "limits"})
+  request.network = parse_network(reader);
+  for (const char* name : {"ttl_ms", "metadata", "limits", "network"})
     if (reader.is_null(name)) reader.refuse(name, "must not be null");
   ATOLL_TRY_VOID(reader.finish());
   return request;

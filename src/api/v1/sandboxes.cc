@@ -71,6 +71,7 @@ http::Task<Reply> create(Call& call, Sandboxes& sandboxes) {
   times["launch_ms"] = to_ms(static_cast<uint64_t>(timings.launch.count()));
   times["attach_ms"] = to_ms(static_cast<uint64_t>(timings.attach.count()));
   times["from_pool"] = timings.from_pool;
+  times["from_zygote"] = timings.from_zygote;
   object["timings"] = std::move(times);
   co_return std::optional(created_reply(*sandbox, object));
 }

@@ -29,10 +29,18 @@ constexpr StateRule kRules[] = {
     {"receipt.pub", Kind::kFile, Owner::kRoot, 0644, 0755},
 };
 
-constexpr std::string_view kLeftOut[] = {
-    "backup.lock",         "backup.tmp", "builder",    "built-in",     "daemon/atoll.db-shm",
-    "daemon/atoll.db-wal", "logs",       "pool.btrfs", "restart.lock", "run",
-    "supervisor.lock"};
+constexpr std::string_view kLeftOut[] = {"backup.lock",
+                                         "backup.tmp",
+                                         "builder",
+                                         "built-in",
+                                         "egress",
+                                         "daemon/atoll.db-shm",
+                                         "daemon/atoll.db-wal",
+                                         "logs",
+                                         "pool.btrfs",
+                                         "restart.lock",
+                                         "run",
+                                         "supervisor.lock"};
 
 // Of tools that were interrupted, and locks.
 bool is_passing(std::string_view name) { return name.starts_with('.'); }

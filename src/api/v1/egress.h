@@ -1,0 +1,11 @@
+// Route of /v1/sandboxes/{id}/egress.
+#pragma once
+
+#include "api/router.h"
+#include "sandbox/sandboxes.h"
+
+namespace atl::api::v1 {
+
+void add_egress_route(Router& router, sandbox::Sandboxes& sandboxes);
+
+}  // namespace atl::api::v1

@@ -1,0 +1,171 @@
+#include "egress/audit_file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "egress/denial_tally.h"
+#include "egress/name_table.h"
+
+namespace atl::egress {
+namespace {
+
+class AuditFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/atoll-audit-XXXXXX";
+    path_ = mkdtemp(pattern);
+    directory_ = *open_file(path_, O_RDONLY | O_DIRECTORY);
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  std::string file() const { return path_ + "/" + id_.string() + ".audit"; }
+  std::string text() const { return *read_file(file(), 1 << 20); }
+  void append(AuditFile& log, const std::string& name) {
+    AuditRow row{.event = AuditEvent::kDns, .name = name, .reason = "no_rule"};
+    EXPECT_TRUE(log.append(7, row, clock_.wall_now()).ok());
+  }
+
+  std::string path_;
+  Fd directory_;
+  SandboxId id_ = SandboxId::draw();
+  FakeClock clock_;
+};
+
+TEST_F(AuditFileTest, HasARowForEachAttempt) {
+  auto log = AuditFile::open(directory_.get(), id_);
+  ASSERT_TRUE(log.ok());
+  append(*log, "evil.example");
+  append(*log, "a\"\n\x01");
+  EXPECT_EQ(*verify_audit(text(), id_), 2u);
+  auto page = AuditFile::read(directory_.get(), id_, 0, 1 << 16);
+  ASSERT_TRUE(page.ok());
+  ASSERT_EQ(page->lines.size(), 2u);
+  EXPECT_TRUE(page->lines[0].starts_with("{\"n\":1,\"sandbox\":\"" + id_.string() +
+                                         "\",\"tenant\":7,\"time\":\"2027-01-15T08:00:00.000Z\","
+                                         "\"event\":\"dns\",\"decision\":\"deny\","
+                                         "\"name\":\"evil.example\",\"reason\":\"no_rule\","
+                                         "\"count\":1,\"chain\":\""))
+      << page->lines[0];
+  EXPECT_NE(page->lines[1].find("\"name\":\"a\\\"\\n\\u0001\""), std::string::npos);
+  EXPECT_EQ(page->next, text().size());
+  auto second = AuditFile::read(directory_.get(), id_, page->lines[0].size() + 1, 1 << 16);
+  EXPECT_EQ(second->lines.size(), 1u);
+  EXPECT_FALSE(AuditFile::read(directory_.get(), id_, 5, 1 << 16).ok());
+}
+
+TEST_F(AuditFileTest, GoesOnWhereItWas) {
+  for (const char* name : {"a.b", "c.d", "e.f"}) {
+    auto log = AuditFile::open(directory_.get(), id_);
+    ASSERT_TRUE(log.ok());
+    append(*log, name);
+  }
+  EXPECT_EQ(*verify_audit(text(), id_), 3u);
+}
+
+TEST_F(AuditFileTest, CutsOffHalfARow) {
+  auto log = AuditFile::open(directory_.get(), id_);
+  append(*log, "a.b");
+  append(*log, "c.d");
+  std::filesystem::resize_file(file(), text().size() - 10);
+  auto again = AuditFile::open(directory_.get(), id_);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  append(*again, "e.f");
+  EXPECT_EQ(*verify_audit(text(), id_), 2u);
+  EXPECT_EQ(text().find("c.d"), std::string::npos);
+}
+
+TEST_F(AuditFileTest, SeesWhatWasChanged) {
+  auto log = AuditFile::open(directory_.get(), id_);
+  for (const char* name : {"a.b", "c.d", "e.f"}) append(*log, name);
+  std::string good = text();
+  std::string changed = good;
+  changed[changed.find("c.d")] = 'x';
+  EXPECT_FALSE(verify_audit(changed, id_).ok());
+  size_t first = good.find('\n') + 1, second = good.find('\n', first) + 1;
+  EXPECT_FALSE(verify_audit(good.substr(first), id_).ok());
+  EXPECT_FALSE(verify_audit(good.substr(0, first) + good.substr(second), id_).ok());
+  EXPECT_FALSE(verify_audit(good, SandboxId::draw()).ok());
+  ASSERT_TRUE(replace_file(file(), changed, 0600).ok());
+  EXPECT_FALSE(AuditFile::open(directory_.get(), id_).ok());
+}
+
+TEST_F(AuditFileTest, ASandboxThatTriedNothingHasNoFile) {
+  auto log = AuditFile::open(directory_.get(), id_);
+  ASSERT_TRUE(log.ok());
+  EXPECT_FALSE(std::filesystem::exists(file()));
+  EXPECT_TRUE(AuditFile::read(directory_.get(), id_, 0, 100)->lines.empty());
+}
+
+TEST_F(AuditFileTest, TheOldestLogsMakeRoom) {
+  std::vector<SandboxId> ids = {SandboxId::draw(), SandboxId::draw(), SandboxId::draw()};
+  uint64_t bytes = 0;
+  for (const SandboxId& id : ids) {
+    auto log = AuditFile::open(directory_.get(), id);
+    append(*log, "a.b");
+    bytes = AuditFile::read(directory_.get(), id, 0, 1 << 16)->next;
+  }
+  auto is_open = [&](const SandboxId& id) { return id == ids[0]; };
+  ASSERT_TRUE(AuditFile::sweep(directory_.get(), 3 * bytes, is_open).ok());
+  auto logs = [&] {
+    return std::distance(std::filesystem::directory_iterator(path_),
+                         std::filesystem::directory_iterator());
+  };
+  EXPECT_EQ(logs(), 3);
+  ASSERT_TRUE(AuditFile::sweep(directory_.get(), bytes, is_open).ok());
+  EXPECT_EQ(logs(), 1);
+  EXPECT_TRUE(std::filesystem::exists(path_ + "/" + ids[0].string() + ".audit"));
+}
+
+TEST_F(AuditFileTest, NamesKeepTheirAddresses) {
+  HostName pypi = *HostName::parse("pypi.org"), npm = *HostName::parse("npmjs.org");
+  {
+    auto table = NameTable::open(directory_.get(), id_);
+    ASSERT_TRUE(table.ok());
+    EXPECT_EQ(*table->number_of(pypi), 0u);
+    EXPECT_EQ(*table->number_of(npm), 1u);
+    EXPECT_EQ(*table->number_of(pypi), 0u);
+  }
+  auto again = NameTable::open(directory_.get(), id_);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->find(NameTable::v4(1)), npm);
+  EXPECT_EQ(again->find(NameTable::v6(0)), pypi);
+  EXPECT_FALSE(again->find(NameTable::v4(2)).has_value());
+  for (size_t i = 2; i < kMaxNames; ++i)
+    ASSERT_TRUE(again->number_of(*HostName::parse("n" + std::to_string(i) + ".a")).ok());
+  auto full = again->number_of(*HostName::parse("one.more"));
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().reason(), "too_many_names");
+  EXPECT_TRUE(NameTable::remove(directory_.get(), id_).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(path_));
+}
+
+TEST(DenialTally, CountsAFloodAndLosesNothing) {
+  DenialTally tally;
+  FakeClock clock;
+  AuditRow row{.event = AuditEvent::kPacket, .address = "1.2.3.4", .port = 80};
+  size_t written = 0;
+  uint64_t total = 0;
+  for (int i = 0; i < 1000; ++i) written += tally.add(row, clock.steady_now()) ? 1 : 0;
+  for (int i = 0; i < 1000; ++i) {
+    AuditRow other = row;
+    other.port = static_cast<uint16_t>(1000 + i);
+    written += tally.add(other, clock.steady_now()) ? 1 : 0;
+  }
+  EXPECT_EQ(written, kMaxDenialKinds);
+  EXPECT_FALSE(tally.has_due(clock.steady_now()));
+  clock.advance(kTallyTime);
+  EXPECT_TRUE(tally.has_due(clock.steady_now()));
+  for (const AuditRow& one : tally.take()) total += one.count;
+  EXPECT_EQ(total + written, 2000u);
+  EXPECT_FALSE(tally.has_due(clock.steady_now()));
+  EXPECT_TRUE(tally.add(row, clock.steady_now()));
+}
+
+}  // namespace
+}  // namespace atl::egress

@@ -1,0 +1,117 @@
+// Gate: the one way out of one sandbox. Holds the sockets in its network, its policy, its table of
+// names and its audit log; decides, records, and knows the connections that are open.
+//
+// One thread. Its tasks share it and end when it is closed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/ids.h"
+#include "egress/audit_file.h"
+#include "egress/denial_tally.h"
+#include "egress/name_table.h"
+#include "egress/pipe_pool.h"
+#include "egress/policy.h"
+#include "egress/resolver.h"
+#include "linux/closed_network.h"
+
+namespace atl::egress {
+
+inline constexpr size_t kMaxConnections = 2048;  // of one sandbox
+
+// What all gates share.
+struct Surroundings {
+  boost::asio::any_io_executor executor;
+  int directory;  // where tables and logs are
+  Resolver& resolver;
+  PipePool& pipes;
+  const Policy* ceiling = nullptr;  // nothing beyond it is allowed; null: no ceiling
+};
+
+// A connection that can be cut.
+class OpenConnection {
+ public:
+  virtual ~OpenConnection() = default;
+  virtual const HostName& name() const = 0;
+  virtual uint16_t port() const = 0;
+  virtual void cut(const std::string& reason) = 0;
+};
+
+class Gate : public std::enable_shared_from_this<Gate> {
+ public:
+  static Result<std::shared_ptr<Gate>> open(const Surroundings& surroundings, SandboxId id,
+                                            uint64_t tenant, Policy policy);
+
+  // Begins to serve. `sockets` in the order of linux::NetworkSocket.
+  Result<void> serve(linux::NetworkSockets sockets);
+  bool is_serving() const { return serving_; }
+  // Another policy; connections that it does not allow end at once.
+  void change(uint64_t tenant, Policy policy);
+  void close();
+  bool closed() const { return closed_; }
+
+  Decision decide(const HostName& name, uint16_t port) const;
+  Decision decide_name(const HostName& name) const;
+  // The addresses that may be dialled. kDenied with reason address_refused if none may be.
+  Task<Result<std::vector<Address>>> resolve(HostName name, uint16_t port);
+
+  // Written when it returns; denials that repeat are counted instead. An error means that what is
+  // recorded must not happen.
+  Result<void> record(const AuditRow& row);
+
+  NameTable& names() { return names_; }
+  const Surroundings& surroundings() const { return surroundings_; }
+  uint64_t next_connection() { return ++connections_seen_; }
+  // False: there are too many.
+  bool enter(OpenConnection* connection);
+  void leave(OpenConnection* connection) { open_.erase(connection); }
+
+ private:
+  struct Records {
+    NameTable names;
+    AuditFile audit;
+  };
+  Gate(const Surroundings& surroundings, SandboxId id, uint64_t tenant, Policy policy,
+       Records records);
+
+  struct Known {
+    std::vector<Address> addresses;
+    SteadyTime until;
+  };
+  using Descriptor = boost::asio::posix::stream_descriptor;
+
+  void record_refusals(std::span<const unsigned char> datagram);
+  void send_marker();
+  Task<void> read_refusals(std::shared_ptr<Gate> self);
+  Task<void> flush_tally(std::shared_ptr<Gate> self);
+  Task<void> accept_connections(std::shared_ptr<Gate> self, Descriptor& listener, bool is_dns);
+  Task<void> answer_questions(std::shared_ptr<Gate> self, Descriptor& socket);
+
+  Surroundings surroundings_;
+  const SandboxId id_;
+  uint64_t tenant_;
+  Policy policy_;
+  NameTable names_;
+  AuditFile audit_;
+  DenialTally tally_;
+  SystemClock clock_;
+  std::vector<std::unique_ptr<Descriptor>> sockets_;
+  boost::asio::steady_timer tally_timer_;
+  bool tally_waits_ = false;
+  std::optional<uint32_t> last_sequence_;
+  std::map<HostName, Known> known_;
+  std::set<OpenConnection*> open_;
+  uint64_t connections_seen_ = 0;
+  bool serving_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace atl::egress

@@ -1,0 +1,2 @@
+// Boost.JSON compiled once for the builder, instead of linking its library.
+#include <boost/json/src.hpp>

@@ -1,0 +1,76 @@
+#include "egress/policy_file.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "egress/policy_json.h"
+#include "store/toml_section.h"
+
+namespace atl::egress {
+namespace {
+
+void read_target(store::TomlSection& section, const char* key, const std::string& text,
+                 std::optional<Rule>& rule) {
+  auto target = parse_target(text);
+  if (!target) return section.refuse(key, target.error().message());
+  rule = Rule{.action = std::string_view(key) == "allow" ? Action::kAllow : Action::kDeny,
+              .target = *target};
+}
+
+void read_ports(store::TomlSection& section, Rule& rule) {
+  std::vector<uint64_t> ports;
+  if (!section.wholes("ports", {1, 65535}, ports)) return;
+  if (ports.empty() || ports.size() > kMaxPorts)
+    return section.refuse("ports", "must be a list of 1 to 32 ports");
+  for (uint64_t port : ports) rule.ports.push_back(static_cast<uint16_t>(port));
+  std::sort(ports.begin(), ports.end());
+  if (std::adjacent_find(ports.begin(), ports.end()) != ports.end())
+    section.refuse("ports", "names a port twice");
+}
+
+void read_rule(store::TomlSection& section, Policy& policy) {
+  std::string allow, deny, protocol;
+  bool has_allow = section.text("allow", allow);
+  bool has_deny = section.text("deny", deny);
+  if (has_allow == has_deny)
+    return section.refuse_section("must have exactly one of allow and deny");
+  std::optional<Rule> rule;
+  read_target(section, has_allow ? "allow" : "deny", has_allow ? allow : deny, rule);
+  if (!rule) return;
+  read_ports(section, *rule);
+  if (section.text("protocol", protocol)) {
+    auto parsed = parse_protocol(protocol);
+    if (!parsed) return section.refuse("protocol", parsed.error().message());
+    rule->protocol = *parsed;
+  }
+  section.finish();
+  auto checked = check_rule(*rule);
+  if (!checked) return section.refuse_section(checked.error().message());
+  policy.rules.push_back(std::move(*rule));
+}
+
+}  // namespace
+
+Result<Policy> parse_policy_file(std::string_view text, const std::string& file) {
+  if (text.size() > kMaxPolicyFileBytes)
+    return Error(Code::kInvalid, file + " is larger than 256 KiB");
+  ATOLL_TRY(store::TomlDocument document, store::TomlDocument::parse(text, file));
+  store::TomlSection top(document, document.root(), "");
+  Policy policy;
+  for (store::TomlSection& section : top.sections("rules")) read_rule(section, policy);
+  std::vector<std::string> allow;
+  top.texts("allow", allow);
+  for (const std::string& entry : allow) {
+    auto rule = parse_short_rule(entry);
+    if (rule)
+      policy.rules.push_back(std::move(*rule));
+    else
+      top.refuse("allow", rule.error().message());
+  }
+  top.finish();
+  if (policy.rules.size() > kMaxRules) top.refuse_section("has more than 256 rules");
+  if (document.error()) return *document.error();
+  return policy;
+}
+
+}  // namespace atl::egress

@@ -1,0 +1,22 @@
+// A policy as a TOML file: what `atoll egress test` reads, and the ceiling that binds egress.
+//   allow = ["pypi.org", "files.pythonhosted.org:443"]
+//   [[rules]]
+//   allow = "*.example.com"      # or deny = "…"
+//   ports = [443]
+//   protocol = "tls"
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "egress/policy.h"
+
+namespace atl::egress {
+
+inline constexpr size_t kMaxPolicyFileBytes = 256 * 1024;
+
+// `file` is for messages only; they name the line.
+Result<Policy> parse_policy_file(std::string_view text, const std::string& file);
+
+}  // namespace atl::egress

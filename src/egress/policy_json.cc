@@ -1,0 +1,175 @@
+#include "egress/policy_json.h"
+
+#include <algorithm>
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace atl::egress {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr size_t kMaxRuleBytes = 300;
+constexpr size_t kMaxJsonDepth = 8;
+
+Error invalid(const std::string& field, const std::string& why) {
+  return Error(Code::kInvalid, "network." + field + " " + why)
+      .with_reason("invalid_network_rule")
+      .with_field("network." + field);
+}
+
+Error unknown(const std::string& field) {
+  return invalid(field, "is unknown").with_reason("unknown_field");
+}
+
+Error in_field(Error error, const std::string& field) {
+  return invalid(field, "is refused: " + error.message());
+}
+
+Result<std::string_view> read_text(const json::value& value, const std::string& field) {
+  const json::string* text = value.if_string();
+  if (text == nullptr || text->size() > kMaxRuleBytes)
+    return invalid(field, "must be a text of at most 300 bytes");
+  return std::string_view(text->data(), text->size());
+}
+
+Result<std::vector<uint16_t>> read_ports(const json::value& value, const std::string& field) {
+  const json::array* list = value.if_array();
+  if (list == nullptr || list->empty() || list->size() > kMaxPorts)
+    return invalid(field, "must be a list of 1 to 32 ports");
+  std::vector<uint16_t> ports;
+  for (const json::value& one : *list) {
+    boost::system::error_code error;
+    auto port = one.is_number() ? one.to_number<int64_t>(error) : 0;
+    if (error || port < 1 || port > 65535) return invalid(field, "may name ports from 1 to 65535");
+    if (std::find(ports.begin(), ports.end(), port) != ports.end())
+      return invalid(field, "names a port twice");
+    ports.push_back(static_cast<uint16_t>(port));
+  }
+  return ports;
+}
+
+Result<Target> read_target(const json::value& value, const std::string& field) {
+  ATOLL_TRY(std::string_view text, read_text(value, field));
+  auto target = parse_target(text);
+  if (!target) return in_field(target.error(), field);
+  return target;
+}
+
+Result<Rule> read_rule(const json::value& value, const std::string& field) {
+  const json::object* object = value.if_object();
+  if (object == nullptr) return invalid(field, "must be an object with allow or deny");
+  const json::value* allow = object->if_contains("allow");
+  const json::value* deny = object->if_contains("deny");
+  if ((allow == nullptr) == (deny == nullptr))
+    return invalid(field, "must have exactly one of allow and deny");
+  ATOLL_TRY(Target target, read_target(allow ? *allow : *deny, field));
+  Rule rule{.action = allow ? Action::kAllow : Action::kDeny, .target = target};
+  for (const auto& [key, entry] : *object) {
+    if (key == "allow" || key == "deny") continue;
+    if (key == "ports") {
+      ATOLL_TRY(rule.ports, read_ports(entry, field + ".ports"));
+    } else if (key == "protocol") {
+      ATOLL_TRY(std::string_view text, read_text(entry, field + ".protocol"));
+      auto protocol = parse_protocol(text);
+      if (!protocol) return in_field(protocol.error(), field + ".protocol");
+      rule.protocol = *protocol;
+    } else {
+      return unknown(field + "." + std::string(key));
+    }
+  }
+  auto checked = check_rule(rule);
+  if (!checked) return in_field(checked.error(), field);
+  return rule;
+}
+
+Result<Rule> read_short(const json::value& value, const std::string& field) {
+  ATOLL_TRY(std::string_view text, read_text(value, field));
+  auto rule = parse_short_rule(text);
+  if (!rule) return in_field(rule.error(), field);
+  return rule;
+}
+
+Result<void> read_list(const json::object& object, const char* key, Policy& policy) {
+  const json::value* value = object.if_contains(key);
+  if (value == nullptr) return {};
+  const json::array* list = value->if_array();
+  if (list == nullptr) return invalid(key, "must be a list");
+  if (policy.rules.size() + list->size() > kMaxRules)
+    return invalid(key, "is too long: at most 256 rules in all");
+  bool is_short = std::string_view(key) == "allow";
+  for (size_t i = 0; i < list->size(); ++i) {
+    std::string field = std::string(key) + "[" + std::to_string(i) + "]";
+    auto rule = is_short ? read_short((*list)[i], field) : read_rule((*list)[i], field);
+    if (!rule) return std::move(rule).error();
+    policy.rules.push_back(std::move(*rule));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Protocol> parse_protocol(std::string_view text) {
+  for (Protocol one : {Protocol::kAuto, Protocol::kTls, Protocol::kHttp, Protocol::kTcp})
+    if (text == protocol_name(one)) return one;
+  return Error(Code::kInvalid, "the protocol is auto, tls, http or tcp");
+}
+
+Result<void> check_rule(const Rule& rule) {
+  if (rule.action == Action::kDeny && rule.protocol != Protocol::kAuto)
+    return Error(Code::kInvalid, "a rule that denies has no protocol");
+  return {};
+}
+
+Result<Policy> policy_from_json(const json::object& object) {
+  for (const auto& [key, value] : object)
+    if (key != "rules" && key != "allow") return unknown(std::string(key));
+  Policy policy;
+  ATOLL_TRY_VOID(read_list(object, "rules", policy));
+  ATOLL_TRY_VOID(read_list(object, "allow", policy));
+  return policy;
+}
+
+Result<Policy> parse_policy_json(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = kMaxJsonDepth;
+  boost::system::error_code error;
+  json::value value = json::parse({text.data(), text.size()}, error, {}, options);
+  if (error || !value.is_object())
+    return Error(Code::kInvalid, "the policy is not a JSON object").with_field("network");
+  return policy_from_json(value.get_object());
+}
+
+std::string policy_text(const Policy& policy) { return json::serialize(policy_to_json(policy)); }
+
+json::object policy_to_json(const Policy& policy) {
+  json::array rules, allow;
+  for (const Rule& rule : policy.rules) {
+    if (rule.is_short) {
+      std::string text = short_rule_text(rule);
+      allow.emplace_back(text);
+      continue;
+    }
+    json::object entry;
+    entry[rule.action == Action::kAllow ? "allow" : "deny"] = rule.target_text();
+    if (!rule.ports.empty()) {
+      json::array ports;
+      for (uint16_t port : rule.ports) ports.emplace_back(port);
+      entry["ports"] = std::move(ports);
+    }
+    if (rule.protocol != Protocol::kAuto) {
+      std::string_view name = protocol_name(rule.protocol);
+      entry["protocol"] = json::string(name.data(), name.size());
+    }
+    rules.emplace_back(std::move(entry));
+  }
+  json::object object;
+  object["allow"] = std::move(allow);
+  if (!rules.empty()) object["rules"] = std::move(rules);
+  return object;
+}
+
+}  // namespace atl::egress

@@ -1,0 +1,27 @@
+// A policy as JSON, the form in which the API takes and shows it and in which egress is told:
+//   {"rules": [{"allow": "*.example.com", "ports": [443], "protocol": "tls"}, {"deny": "…"}],
+//    "allow": ["pypi.org", "files.pythonhosted.org:443"]}
+// Both lists may be missing. Strict: an unknown key is an error, and every error names its field.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <boost/json/object.hpp>
+
+#include "base/result.h"
+#include "egress/policy.h"
+
+namespace atl::egress {
+
+Result<Policy> policy_from_json(const boost::json::object& object);
+Result<Policy> parse_policy_json(std::string_view text);
+boost::json::object policy_to_json(const Policy& policy);
+std::string policy_text(const Policy& policy);
+
+// "auto", "tls", "http", "tcp".
+Result<Protocol> parse_protocol(std::string_view text);
+// Range rules, and rules without a name that bytes could be compared with, have rules of their own.
+Result<void> check_rule(const Rule& rule);
+
+}  // namespace atl::egress

@@ -1,0 +1,148 @@
+#include "egress/policy.h"
+
+#include <boost/json/serialize.hpp>
+#include <gtest/gtest.h>
+
+#include "egress/policy_file.h"
+#include "egress/policy_json.h"
+
+namespace atl::egress {
+namespace {
+
+Policy policy_of(std::string_view json) {
+  auto policy = parse_policy_json(json);
+  EXPECT_TRUE(policy.ok()) << (policy ? "" : policy.error().message());
+  return policy ? *policy : Policy{};
+}
+
+HostName name(std::string_view text) { return *HostName::parse(text); }
+Address address(std::string_view text) { return *Address::parse(text); }
+
+constexpr const char* kExample = R"({
+  "rules": [{"deny": "bad.example.com"}, {"allow": "*.example.com", "ports": [443, 8443]},
+            {"allow": "git.example.org", "ports": [22], "protocol": "tcp"}],
+  "allow": ["pypi.org", "db.internal:5432", "10.1.0.0/16:5432", "[fd12::/16]:443"]})";
+
+TEST(Policy, DeniesWhatNoRuleSpeaksOf) {
+  Decision decision = Policy{}.decide(name("pypi.org"), 443);
+  EXPECT_FALSE(decision.allowed());
+  EXPECT_EQ(decision.reason, "no_rule");
+  EXPECT_EQ(decision.rule, "");
+}
+
+TEST(Policy, TheFirstRuleThatSpeaksOfItDecides) {
+  Policy policy = policy_of(kExample);
+  EXPECT_EQ(policy.decide(name("bad.example.com"), 443).reason, "denied_by_rule");
+  EXPECT_EQ(policy.decide(name("bad.example.com"), 443).rule, "rules[0]");
+  EXPECT_EQ(policy.decide(name("a.example.com"), 8443).rule, "rules[1]");
+  EXPECT_TRUE(policy.decide(name("a.example.com"), 8443).allowed());
+  EXPECT_EQ(policy.decide(name("a.example.com"), 80).reason, "port_not_allowed");
+  EXPECT_EQ(policy.decide(name("git.example.org"), 22).protocol, Protocol::kTcp);
+  EXPECT_EQ(policy.decide(name("pypi.org"), 80).rule, "allow[0]");
+  EXPECT_FALSE(policy.decide(name("pypi.org"), 22).allowed());
+  EXPECT_TRUE(policy.decide(name("db.internal"), 5432).allowed());
+  EXPECT_FALSE(policy.decide(name("db.internal"), 443).allowed());
+}
+
+TEST(Policy, AnswersNamesThatHaveAPort) {
+  Policy policy = policy_of(kExample);
+  EXPECT_TRUE(policy.decide_name(name("x.example.com")).allowed());
+  EXPECT_FALSE(policy.decide_name(name("bad.example.com")).allowed());
+  EXPECT_FALSE(policy.decide_name(name("example.com")).allowed());
+  Policy partly = policy_of(R"({"rules":[{"deny":"a.b","ports":[80]}],"allow":["a.b"]})");
+  EXPECT_TRUE(partly.decide_name(name("a.b")).allowed());
+  EXPECT_FALSE(partly.decide(name("a.b"), 80).allowed());
+  EXPECT_TRUE(partly.decide(name("a.b"), 443).allowed());
+}
+
+TEST(Policy, DialsOnlyThePublicInternetUnlessARangeSaysSo) {
+  Policy policy = policy_of(kExample);
+  EXPECT_TRUE(policy.may_dial(address("8.8.8.8"), 443));
+  EXPECT_FALSE(policy.may_dial(address("127.0.0.1"), 443));
+  EXPECT_FALSE(policy.may_dial(address("10.2.0.1"), 5432));
+  EXPECT_TRUE(policy.may_dial(address("10.1.0.1"), 5432));
+  EXPECT_FALSE(policy.may_dial(address("10.1.0.1"), 443));
+  EXPECT_FALSE(policy.may_dial(address("::ffff:8.8.8.8"), 443));
+  Policy wide = policy_of(R"({"allow":["0.0.0.0/0","::/0"]})");
+  EXPECT_TRUE(wide.may_dial(address("127.0.0.1"), 443));
+  EXPECT_FALSE(wide.may_dial(address("169.254.169.254"), 80));
+  EXPECT_EQ(wide.decide(address("169.254.169.254"), 80).reason, "metadata_address");
+  Policy without = policy_of(R"({"rules":[{"deny":"8.8.8.0/24"}]})");
+  EXPECT_FALSE(without.may_dial(address("8.8.8.8"), 443));
+}
+
+TEST(Policy, ExplainsTheSmallestChange) {
+  Policy policy = policy_of(kExample);
+  EXPECT_EQ(explain(policy, name("pypi.org"), 443).change, "");
+  EXPECT_EQ(explain(policy, name("npmjs.org"), 443).change, "add \"npmjs.org\" to allow");
+  EXPECT_EQ(explain(policy, name("npmjs.org"), 22).change, "add \"npmjs.org:22\" to allow");
+  EXPECT_EQ(explain(policy, name("a.example.com"), 80).change, "add port 80 to rules[1]");
+  EXPECT_EQ(explain(policy, name("bad.example.com"), 80).change,
+            "remove rules[0], which denies it");
+  EXPECT_EQ(explain(policy, address("10.9.0.1"), 22).change, "add \"10.9.0.1:22\" to allow");
+  EXPECT_EQ(explain(policy, address("169.254.169.254"), 80).change, "");
+}
+
+TEST(Policy, JsonGoesBothWays) {
+  Policy policy = policy_of(kExample);
+  EXPECT_EQ(policy_of(boost::json::serialize(policy_to_json(policy))), policy);
+  EXPECT_EQ(boost::json::serialize(policy_to_json({})), R"({"allow":[]})");
+}
+
+TEST(Policy, ErrorsNameTheField) {
+  auto field_of = [](std::string_view json) {
+    auto policy = parse_policy_json(json);
+    EXPECT_FALSE(policy.ok()) << json;
+    return policy ? std::string() : policy.error().field();
+  };
+  EXPECT_EQ(field_of(R"({"allow":["a_b"]})"), "network.allow[0]");
+  EXPECT_EQ(field_of(R"({"allow":["a.b","*.com"]})"), "network.allow[1]");
+  EXPECT_EQ(field_of(R"({"allow":["a.b:0"]})"), "network.allow[0]");
+  EXPECT_EQ(field_of(R"({"allow":["a.b:65536"]})"), "network.allow[0]");
+  EXPECT_EQ(field_of(R"({"allow":["10.0.0.1/8"]})"), "network.allow[0]");
+  EXPECT_EQ(field_of(R"({"allow":["169.254.169.254"]})"), "network.allow[0]");
+  EXPECT_EQ(field_of(R"({"allow":"a"})"), "network.allow");
+  EXPECT_EQ(field_of(R"({"rules":[{}]})"), "network.rules[0]");
+  EXPECT_EQ(field_of(R"({"rules":[{"allow":"a.b","deny":"a.b"}]})"), "network.rules[0]");
+  EXPECT_EQ(field_of(R"({"rules":[{"allow":"a.b","ports":[]}]})"), "network.rules[0].ports");
+  EXPECT_EQ(field_of(R"({"rules":[{"allow":"a.b","ports":[80,80]}]})"), "network.rules[0].ports");
+  EXPECT_EQ(field_of(R"({"rules":[{"allow":"a.b","protocol":"udp"}]})"),
+            "network.rules[0].protocol");
+  EXPECT_EQ(field_of(R"({"rules":[{"allow":"a.b","path":"/x"}]})"), "network.rules[0].path");
+  EXPECT_EQ(field_of(R"({"other":1})"), "network.other");
+  EXPECT_EQ(field_of("[]"), "network");
+}
+
+TEST(PolicyFile, MeansWhatTheJsonMeans) {
+  auto policy = parse_policy_file(R"(
+allow = ["pypi.org", "db.internal:5432", "10.1.0.0/16:5432", "[fd12::/16]:443"]
+[[rules]]
+deny = "bad.example.com"
+[[rules]]
+allow = "*.example.com"
+ports = [443, 8443]
+[[rules]]
+allow = "git.example.org"
+ports = [22]
+protocol = "tcp"
+)",
+                                  "policy.toml");
+  ASSERT_TRUE(policy.ok()) << policy.error().message();
+  EXPECT_EQ(*policy, policy_of(kExample));
+}
+
+TEST(PolicyFile, ErrorsNameTheLine) {
+  auto message_of = [](std::string_view text) {
+    auto policy = parse_policy_file(text, "p.toml");
+    return policy ? std::string("none") : policy.error().message();
+  };
+  EXPECT_NE(message_of("allow = [\"a_b\"]").find("p.toml:1"), std::string::npos);
+  EXPECT_NE(message_of("\n[[rules]]\nallow = \"a.b\"\nport = [1]\n").find("ports"),
+            std::string::npos);
+  EXPECT_NE(message_of("[[rules]]\nallow = \"a.b\"\nports = [70000]\n").find("p.toml:3"),
+            std::string::npos);
+  EXPECT_NE(message_of("[[rules]]\ndeny = \"a.b\"\nprotocol = \"tls\"\n"), "none");
+}
+
+}  // namespace
+}  // namespace atl::egress

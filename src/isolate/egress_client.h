@@ -1,0 +1,78 @@
+// EgressClient: tells atoll-egress which sandboxes there are and what each may reach, over one
+// connection that is dialled again whenever it breaks. It remembers what it told, so that an egress
+// that was started again is told the same; the sockets of each sandbox's network are then made
+// anew. While egress is away, nothing leaves any sandbox.
+//
+// One thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/generic/seq_packet_protocol.hpp>
+
+#include "base/fd.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "egress/protocol.h"
+#include "isolate/event.h"
+#include "isolate/task.h"
+
+namespace atl::isolate {
+
+struct EgressPage {
+  std::vector<std::string> rows;  // JSON objects
+  uint64_t next = 0;
+};
+
+class EgressClient {
+ public:
+  using Sockets = std::vector<Fd>;
+  // Gives the sockets of a sandbox anew.
+  using Reopen = std::function<Task<Result<Sockets>>(SandboxId)>;
+
+  // `run_directory` holds egress/egress.sock.
+  EgressClient(boost::asio::any_io_executor executor, std::string run_directory, Reopen reopen);
+  ~EgressClient();
+
+  // A sandbox that is new: everything is denied until set_policy().
+  Task<void> open(SandboxId id, Sockets sockets);
+  // kUnavailable with reason egress_unavailable: egress does not answer. It is told when it does.
+  Task<Result<void>> set_policy(SandboxId id, uint64_t tenant, std::string policy);
+  Task<void> close(SandboxId id);
+  Task<Result<EgressPage>> read(SandboxId id, uint64_t offset);
+  // Forgets the rows of a sandbox that is gone.
+  Task<void> forget(SandboxId id);
+
+  // Keeps up the connection, for the life of this process. To be called when every sandbox that was
+  // there before has been named by set_policy(): egress closes all others.
+  Task<void> run();
+
+ private:
+  struct Told {
+    uint64_t tenant = 0;
+    std::string policy = "{}";
+  };
+  struct Pending;
+  struct Link;
+
+  Result<std::shared_ptr<Link>> connect();
+  Task<void> read_replies(std::shared_ptr<Link> link);
+  Task<Result<egress::Reply>> ask(egress::Request request, Sockets sockets);
+  Task<void> tell_all();
+  Task<void> tell(SandboxId id);
+
+  boost::asio::any_io_executor executor_;
+  std::string directory_;
+  Reopen reopen_;
+  uint64_t next_request_ = 1;
+  std::map<SandboxId, Told> told_;
+  std::shared_ptr<Link> link_;  // shared with its reading task
+  Event broken_;
+};
+
+}  // namespace atl::isolate

@@ -1,0 +1,47 @@
+// A network namespace without a way out, in which every attempt is seen. It has `lo` only, on which
+// every address there is counts as local, and rules:
+//  - 127.0.0.0/8, ::1 and the namespace's own address are left alone;
+//  - TCP to the ranges that stand for names goes to one listening socket, port 53 to another;
+//  - all else is counted, logged and refused at once.
+// Whoever holds the sockets answers; while nobody does, the kernel refuses.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace atl::linux {
+
+struct ClosedNetwork {
+  std::array<unsigned char, 4> own_v4, range_v4;
+  unsigned range_v4_bits;
+  std::array<unsigned char, 16> own_v6, range_v6;
+  unsigned range_v6_bits;
+  uint16_t connection_port, dns_port;  // of the listening sockets, at the own addresses
+};
+
+// In the caller's network namespace, which must be new, with capabilities over it. `lo` is up
+// afterwards.
+Result<void> close_network(const ClosedNetwork& network);
+
+enum class NetworkSocket : unsigned char {
+  kConnections4,
+  kConnections6,
+  kDns4,
+  kDns6,
+  kDnsStream4,
+  kDnsStream6,
+  kRefusals
+};
+inline constexpr size_t kNetworkSockets = 7;
+using NetworkSockets = std::array<Fd, kNetworkSockets>;
+
+// The sockets to which all goes, in the order of NetworkSocket, not blocking. kRefusals is of
+// NETLINK_NETFILTER: messages of nfnetlink_log about what was refused, with sequence numbers.
+// EADDRINUSE or EBUSY: somebody has them.
+Result<NetworkSockets> make_network_sockets(const ClosedNetwork& network);
+
+}  // namespace atl::linux

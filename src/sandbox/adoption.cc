@@ -1,0 +1,63 @@
+// Sandboxes after a restart: what the catalog and the host have is taken up again.
+#include <set>
+
+#include "base/crash_point.h"
+#include "base/log.h"
+#include "sandbox/network.h"
+#include "sandbox/sandboxes.h"
+
+namespace atl::sandbox {
+
+Task<Result<void>> Sandboxes::adopt() {
+  ATOLL_CO_TRY(std::vector<SandboxId> listed, co_await services_.driver.list());
+  auto read_rows = [](store::Catalog& catalog) { return catalog.sandboxes().all(); };
+  ATOLL_CO_TRY(std::vector<store::SandboxRow> rows, co_await services_.ledger.run(read_rows));
+  std::set<SandboxId> unowned(listed.begin(), listed.end());
+  for (const store::SandboxRow& row : rows) {
+    bool exists = unowned.erase(row.id) > 0;
+    if (all_.contains(row.id)) continue;  // taken up by an attempt that failed later on
+    ATOLL_CO_TRY_VOID(co_await adopt_row(row, exists));
+    crash_point("adopt.row");
+  }
+  for (SandboxId id : unowned) {
+    log_warning("removing an isolate that no row knows", {{"sandbox", id.view()}});
+    ATOLL_CO_TRY_VOID(co_await services_.driver.remove(id));
+  }
+  crash_point("adopt.done");
+  log_info("took up sandboxes", {{"sandboxes", all_.size()}, {"removed", unowned.size()}});
+  co_return Result<void>();
+}
+
+Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exists) {
+  auto read_execs = [id = row.id](store::Catalog& catalog) {
+    return catalog.execs().all_running(id);
+  };
+  ATOLL_CO_TRY(auto execs, co_await services_.ledger.run(read_execs));
+  Limits limits = limits_of(row);
+  auto sandbox = std::make_shared<Sandbox>(services_, row, admission_.count_existing(limits), due_);
+  if (!isolate_exists) sandbox->set_isolate_removed();
+  ATOLL_CO_TRY_VOID(co_await sandbox->contexts().adopt());
+  for (const store::ExecRow& exec : execs)
+    ATOLL_CO_TRY_VOID(
+        sandbox->execs().adopt(exec, limits.output_bytes, sandbox->contexts().kind_of(exec.id)));
+  if (row.state == "running") sandbox->contexts().take_up(sandbox, limits);
+  enter(sandbox);
+  // `creating` was never acknowledged to anybody; `deleting` was, and must come to its end.
+  if (row.state == "creating" || row.state == "deleting") {
+    auto deleted = co_await delete_now(sandbox);
+    if (!deleted) log_warning("left for the sweep", {{"sandbox", row.id.view()}, deleted.error()});
+  } else if (row.state == "failed") {
+    co_await sandbox->execs().end_all(Verdict::kSandboxGone, row.failure);
+  } else {
+    if (row.limits_unsettled && isolate_exists)
+      ATOLL_CO_TRY_VOID(co_await settle_limits(services_, sandbox));
+    // Egress is connected to later, and told then.
+    (void)co_await services_.driver.set_network(row.id, static_cast<uint64_t>(row.tenant.number()),
+                                                row.network);
+    sandbox->set_running();
+    sandbox->begin_talk();  // not awaited: one agent that does not answer must not delay the others
+  }
+  co_return Result<void>();
+}
+
+}  // namespace atl::sandbox

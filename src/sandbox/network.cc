@@ -1,0 +1,40 @@
+#include "sandbox/network.h"
+
+#include "base/log.h"
+#include "egress/policy_json.h"
+
+namespace atl::sandbox {
+
+namespace {
+
+constexpr std::string_view kNoRules = "{}";
+
+}  // namespace
+
+Result<std::string> network_text(const egress::Policy& policy) {
+  if (policy.has_ranges())
+    return Error(Code::kUnsupported, "rules about addresses are not enforced yet: name hosts")
+        .with_reason("network_ranges_unavailable")
+        .with_field("network");
+  if (policy.rules.empty()) return std::string(kNoRules);
+  return egress::policy_text(policy);
+}
+
+Result<std::string> template_network(const store::TemplateManifest& manifest) {
+  egress::Policy policy;
+  for (const std::string& text : manifest.network_allow) {
+    ATOLL_TRY(egress::Rule rule, egress::parse_short_rule(text));
+    policy.rules.push_back(std::move(rule));
+  }
+  return network_text(policy);
+}
+
+Task<Result<void>> apply_network(Services& services, store::SandboxRow row) {
+  auto tenant = static_cast<uint64_t>(row.tenant.number());
+  auto set = co_await services.driver.set_network(row.id, tenant, row.network);
+  if (set || row.network != kNoRules) co_return set;
+  log_warning("egress was not told", {{"sandbox", row.id.view()}, set.error()});
+  co_return Result<void>();
+}
+
+}  // namespace atl::sandbox
