@@ -3,6 +3,7 @@
 Every test that creates ends by comparing an inventory of the host (processes, mounts, cgroups,
 network namespaces, loop devices, uid ranges, files) with the one taken before.
 """
+import fcntl
 import glob
 import http.client
 import json
@@ -20,6 +21,16 @@ BIN = os.environ.get("ATOLL_BIN", os.path.join(ROOT, "build", "release", "bin"))
 IMAGE = os.environ.get("ATOLL_IMAGE", os.path.join(ROOT, "build", "images", "python"))
 # How much slower than hardware this host is: tests/guest is emulated.
 SLOW = int(os.environ.get("ATOLL_TEST_SLOW", "1"))
+
+
+def take_turns():
+    """Waits for the tests of other checkouts: two at a time would see each other as leaks."""
+    turn = open("/run/atoll-tests.lock", "w")
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    return turn
+
+
+TURN = take_turns()  # until this process ends
 
 
 def wait_for(what, condition, seconds=10.0):
