@@ -60,6 +60,15 @@ def is_zombie(pid):
     return "\nState:\tZ" in read(f"/proc/{pid}/status")
 
 
+def is_ours(pid):
+    return "atoll" in read(f"/proc/{pid}/comm") and not is_zombie(pid)
+
+
+def is_leaked_zombie(pid):
+    """Not one of process 1, which waits for it in its own time."""
+    return is_zombie(pid) and "\nPPid:\t1\n" not in read(f"/proc/{pid}/status")
+
+
 def lock_holder(path):
     """The pid that holds the POSIX lock on a file, from /proc/locks."""
     try:
@@ -85,8 +94,8 @@ def inventory():
         groups += [folder for folder, _, _ in os.walk(top)]
     loops = [loop for loop in glob.glob("/sys/block/loop*/loop/backing_file") if read(loop)]
     return {
-        "processes": len([p for p in processes() if "atoll" in read(f"/proc/{p}/comm")]),
-        "zombies": len([p for p in processes() if is_zombie(p)]),
+        "processes": len([p for p in processes() if is_ours(p)]),
+        "zombies": len([p for p in processes() if is_leaked_zombie(p)]),
         "mounts": len(read("/proc/self/mountinfo").splitlines()),
         "cgroups": len(groups),
         "network namespaces": len(net),
