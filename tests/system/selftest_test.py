@@ -125,6 +125,7 @@ class Selftest(atoll.SystemTest):
                                 stderr=subprocess.PIPE, **options)
 
     def assert_nothing_left(self):
+        self.atoll.close()  # a selftest can take longer than an idle connection is kept
         self.assertEqual(self.atoll.request("GET", "/v1/sandboxes").json["sandboxes"], [])
         self.assertEqual(glob.glob("/tmp/atoll-canary-*"), [])
 
