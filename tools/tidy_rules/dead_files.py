@@ -87,14 +87,18 @@ def is_user(tree, other, file):
 def is_built_name(tree, build, name):
     """Whether the build forms this name from a variable whose value it lists, or takes from the
     name of a file beside it."""
-    beside = {file.stem for file in tree if dirname(file.path) == dirname(build.path)}
     for before, after in set(BUILT_NAME.findall(build.text)):
         if not before + after or not name.startswith(before) or not name.endswith(after):
             continue
         value = name[len(before) : len(name) - len(after)]
-        if value in beside or re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", build.text):
+        is_listed = re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", build.text)
+        if is_listed or is_beside(tree, build, value):
             return True
     return False
+
+
+def is_beside(tree, build, stem):
+    return any(file.stem == stem and dirname(file.path) == dirname(build.path) for file in tree)
 
 
 def matches(other, pattern, file):
