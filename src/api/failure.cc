@@ -62,6 +62,8 @@ constexpr Advice kAdvice[] = {
      "the isolate was made anew since; read the sandbox again and start over what ran in it"},
     {"limit_fixed", 400, "leave it out, or create a new sandbox with it"},
     {"memory_in_use", 409, "end what uses the memory, or ask for more"},
+    {"sandbox_away", 502, "create a sandbox, or connect to one that runs"},
+    {"e2b_unsupported", 501, "docs/e2b.md lists what is supported"},
     {"sandbox_not_running", 409, "look at its state and failure; create a new sandbox"},
     {"exec_not_found", 404, "list execs with GET /v1/sandboxes/{id}/execs"},
     {"context_not_found", 404, "list contexts with GET /v1/sandboxes/{id}/contexts"},
@@ -194,9 +196,19 @@ http::Response to_response(const Answer& answer, std::string_view request_id) {
 
 }  // namespace
 
+int failure_status(const Error& error) {
+  const Advice* advice = advice_of(error.reason());
+  return advice ? advice->status : status_of(error.code());
+}
+
+std::string_view failure_remedy(const Error& error) {
+  const Advice* advice = advice_of(error.reason());
+  return advice ? advice->remedy : std::string_view();
+}
+
 http::Response failure_response(const Error& error, std::string_view request_id) {
   const Advice* advice = advice_of(error.reason());
-  int status = advice ? advice->status : status_of(error.code());
+  int status = failure_status(error);
   if (status >= 500) log_error("request failed", {{"request", request_id}, error});
   bool internal = status == 500;
   std::string_view code = error.reason().empty() ? code_name(error.code()) : error.reason();

@@ -14,6 +14,10 @@ namespace atl::api {
 // reason. `cause` of a failure inside the platform is logged, not shown.
 http::Response failure_response(const Error& error, std::string_view request_id);
 
+// The status of such an answer, and what could be done about it (may be empty).
+int failure_status(const Error& error);
+std::string_view failure_remedy(const Error& error);
+
 // A refusal of the router itself, by its status.
 http::Response refusal_response(int status, std::string_view code, std::string_view message,
                                 std::string_view request_id);

@@ -231,6 +231,11 @@ const json::object* ObjectReader::optional_object(std::string_view name) {
   return nullptr;
 }
 
+Result<void> ObjectReader::settle() {
+  if (error_) return std::move(*error_);
+  return {};
+}
+
 Result<void> ObjectReader::finish() {
   for (const auto& entry : object_) {
     std::string_view key = entry.key();

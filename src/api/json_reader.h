@@ -51,6 +51,8 @@ class ObjectReader {
   // Takes over the error of a nested object's reader.
   void adopt(Error error);
   Result<void> finish();
+  // The same, but lets fields be that nobody asked for: of requests whose shape is not ours.
+  Result<void> settle();
 
  private:
   const boost::json::value* take(std::string_view name);

@@ -85,6 +85,16 @@ std::string name_of(const Route& route) {
   return std::string(method_name(route.method)) + " " + route.pattern;
 }
 
+// Empty if there is none, or more than one.
+std::string_view key_of(const http::Request& request, const Route* route) {
+  bool bearer = !route || route->credential == Route::Credential::kBearer;
+  std::string_view name = bearer ? "Authorization" : "X-API-Key";
+  auto value = request.headers.find(name);
+  if (!value || request.headers.count(name) != 1) return {};
+  if (!bearer) return *value;
+  return value->starts_with(kBearer) ? value->substr(kBearer.size()) : std::string_view();
+}
+
 Error refusal(Code code, std::string message, std::string_view reason) {
   return Error(code, std::move(message)).with_reason(reason);
 }
@@ -159,13 +169,11 @@ Result<void> Router::check_origin(const http::Request& request) const {
   return {};
 }
 
-http::Task<Result<sandbox::Identity>> Router::authenticate(const http::Exchange& exchange) {
-  const http::Request& request = exchange.request();
+http::Task<Result<sandbox::Identity>> Router::authenticate(const http::Exchange& exchange,
+                                                           const Route* route) {
   Error refused = refusal(Code::kDenied, "the key is missing or wrong", "unauthenticated");
-  auto value = request.headers.find("Authorization");
-  if (!value || request.headers.count("Authorization") != 1 || !value->starts_with(kBearer))
-    co_return refused;
-  std::string_view key = value->substr(kBearer.size());
+  std::string_view key = key_of(exchange.request(), route);
+  if (key.empty()) co_return refused;
   // Whatever others send from the same address, a key that was right before is served.
   if (auto known = keys_.recall(key)) co_return *known;
   std::string address = exchange.peer_network();
@@ -181,12 +189,12 @@ http::Task<Result<store::TenantId>> Router::admit(const http::Exchange& exchange
                                                   const Match& found) {
   const http::Request& request = exchange.request();
   if (found.route && found.route->access == Route::Access::kPublic) co_return store::kLocalTenant;
-  if (found.route && found.route->admit && request.headers.count("Authorization") == 0) {
-    auto tenant = found.route->admit(found.parameters);
+  if (found.route && found.route->admit) {
+    auto tenant = found.route->admit(request, found.parameters);
     if (tenant) ATOLL_CO_TRY_VOID(traffic_.count_request(name_of(*tenant)));
     if (tenant) co_return *tenant;
   }
-  ATOLL_CO_TRY(sandbox::Identity identity, co_await authenticate(exchange));
+  ATOLL_CO_TRY(sandbox::Identity identity, co_await authenticate(exchange, found.route));
   ATOLL_CO_TRY_VOID(traffic_.count_request(identity.key_id));
   if (found.route && found.route->access == Route::Access::kOperator &&
       identity.role != sandbox::Identity::Role::kOperator)
@@ -198,7 +206,8 @@ Router::Match Router::match(const http::Request& request) const {
   Match match;
   // Nothing but the port is reached under its host.
   std::optional<PortHost> port = find_port_host(request);
-  std::string path = port ? port_path(*port, request) : request.path;
+  std::optional<std::string> located = locate_ ? locate_(request, port) : std::nullopt;
+  std::string path = located ? *located : port ? port_path(*port, request) : request.path;
   http::Method method = request.method == http::Method::kHead ? http::Method::kGet : request.method;
   for (const Route& route : routes_) {
     auto parameters = fit(route.pattern, path);
@@ -229,7 +238,8 @@ http::Task<void> Router::serve(http::Exchange& exchange) {
   bool answered = false;
   auto response = co_await answer(exchange, found, request_id, answered);
   if (!answered) {
-    if (!response) response = failure_response(response.error(), request_id);
+    auto failure = found.route && found.route->failure ? found.route->failure : failure_response;
+    if (!response) response = failure(response.error(), request_id);
     Result<void> sent = co_await exchange.reply(std::move(*response));
     if (!sent) log_debug("answer not delivered", {{"request", request_id}, sent.error()});
   }

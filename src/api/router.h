@@ -51,8 +51,14 @@ struct Route {
   enum class Effect : unsigned char { kOther, kCreates } effect = Effect::kOther;
   // kLong: streams or may wait, so its tenant can have only so many open at a time.
   enum class Time : unsigned char { kShort, kLong } time = Time::kShort;
-  // In whose name a caller without a key is served, from the parameters; nobody's: 401.
-  std::function<std::optional<store::TenantId>(const std::vector<std::string>&)> admit = {};
+  // In whose name a caller is served without a key; nobody's: it must show one.
+  std::function<std::optional<store::TenantId>(const http::Request&,
+                                               const std::vector<std::string>&)>
+      admit = {};
+  // Where its callers put their key: `Authorization: Bearer`, or `X-API-Key`.
+  enum class Credential : unsigned char { kBearer, kApiKey } credential = Credential::kBearer;
+  // The shape of its errors, if it is not that of failure.h.
+  http::Response (*failure)(const Error& error, std::string_view request_id) = nullptr;
 };
 
 class Router {
@@ -62,6 +68,11 @@ class Router {
          std::set<std::string, std::less<>> host_names);
 
   void add(Route route);
+  // How requests that are told apart by something other than their path are found: the path of the
+  // route that they mean, or nothing. The host is given if it is that of a port.
+  using Locate = std::function<std::optional<std::string>(const http::Request&,
+                                                          const std::optional<PortHost>&)>;
+  void set_locate(Locate locate) { locate_ = std::move(locate); }
   // Until then, routes that need a key answer 503.
   void set_ready() { ready_ = true; }
   bool ready() const { return ready_; }
@@ -91,7 +102,8 @@ class Router {
   bool is_known_host(std::string_view host) const;
   // Of a request to "<port>-<id>.<domain>".
   std::optional<PortHost> find_port_host(const http::Request& request) const;
-  http::Task<Result<sandbox::Identity>> authenticate(const http::Exchange& exchange);
+  http::Task<Result<sandbox::Identity>> authenticate(const http::Exchange& exchange,
+                                                     const Route* route);
   http::Task<Result<store::TenantId>> admit(const http::Exchange& exchange, const Match& found);
   Match match(const http::Request& request) const;
 
@@ -100,6 +112,7 @@ class Router {
   Traffic& traffic_;
   std::set<std::string, std::less<>> host_names_;
   std::vector<Route> routes_;
+  Locate locate_;
   bool ready_ = false;
   Answered answered_;
 };

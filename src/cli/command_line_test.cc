@@ -34,6 +34,12 @@ TEST(CommandLine, UpRefusesARemoteAddressUnlessItIsAllowed) {
   EXPECT_EQ(up.reach, UpCommand::Reach::kAnywhere);
 }
 
+TEST(CommandLine, KeysAreOursUnlessTheyAreForClientsOfE2b) {
+  using Shape = CreateKeyCommand::Shape;
+  EXPECT_EQ(parsed<CreateKeyCommand>({"key", "create"}).shape, Shape::kAtoll);
+  EXPECT_EQ(parsed<CreateKeyCommand>({"key", "create", "--e2b", "--json"}).shape, Shape::kE2b);
+}
+
 TEST(CommandLine, RestartReplacesBothUnlessOneIsNamed) {
   using What = RestartCommand::What;
   EXPECT_EQ(parsed<RestartCommand>({"restart"}).what, What::kBoth);

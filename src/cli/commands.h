@@ -40,6 +40,7 @@ struct ShowKeyCommand {};
 struct CreateKeyCommand {
   std::string tenant;  // empty: the tenant of this host
   std::string name;
+  enum class Shape : unsigned char { kAtoll, kE2b } shape = Shape::kAtoll;
 };
 struct ListKeysCommand {};
 struct RevokeKeyCommand {

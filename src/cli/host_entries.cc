@@ -44,6 +44,7 @@ void add_key_create(CLI::App& app, Typed& typed) {
   app.add_option("--tenant", typed.tenant, "Whose key; made if new (default: local)")
       ->type_name("NAME");
   app.add_option("--name", typed.key_name, "What to call the key")->type_name("TEXT");
+  app.add_flag("--e2b", typed.e2b_key, "In the form that clients of E2B insist on");
 }
 
 void add_key_revoke(CLI::App& app, Typed& typed) {
@@ -97,7 +98,9 @@ Result<Command> make_restore(const Typed& typed, const CLI::App&) {
 }
 
 Result<Command> make_key_create(const Typed& typed, const CLI::App&) {
-  return Command(CreateKeyCommand{typed.tenant, typed.key_name});
+  using Shape = CreateKeyCommand::Shape;
+  Shape shape = typed.e2b_key ? Shape::kE2b : Shape::kAtoll;
+  return Command(CreateKeyCommand{typed.tenant, typed.key_name, shape});
 }
 
 Result<Command> make_key_revoke(const Typed& typed, const CLI::App&) {
@@ -138,7 +141,9 @@ constexpr CommandEntry kEntries[] = {
     {"key show-local", "Print the key of this host (root)",
      "  export ATOLL_KEY=$(atoll key show-local)", nullptr, make_plain<ShowKeyCommand>},
     {"key create", "Make a key and print it, this once",
-     "  atoll key create --tenant acme --name ci", add_key_create, make_key_create},
+     "  atoll key create --tenant acme --name ci\n"
+     "  export E2B_API_KEY=$(atoll key create --e2b)",
+     add_key_create, make_key_create},
     {"key ls", "List the keys in force", "  atoll key ls", nullptr, make_plain<ListKeysCommand>},
     {"key revoke", "End a key", "  atoll key revoke k3", add_key_revoke, make_key_revoke},
     {"completion", "Print what makes a shell complete commands, options and sandboxes",

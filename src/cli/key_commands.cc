@@ -14,6 +14,7 @@ Result<int> run_command(const CommandLine& line, const CreateKeyCommand& create)
   json::object body;
   if (!create.tenant.empty()) body["tenant"] = create.tenant;
   if (!create.name.empty()) body["name"] = create.name;
+  if (create.shape == CreateKeyCommand::Shape::kE2b) body["e2b"] = true;
   ATOLL_TRY(
       json::object key,
       api.call({.method = http::Method::kPost, .target = "/v1/keys", .body = std::move(body)}));

@@ -12,6 +12,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "api/e2b/door.h"
 #include "api/health.h"
 #include "api/metrics.h"
 #include "api/openapi.h"
@@ -115,6 +116,19 @@ Task<void> serve(http::Server& server, asio::io_context& context) {
   context.stop();
 }
 
+void add_routes_of_sandboxes(api::Router& router, sandbox::Sandboxes& sandboxes) {
+  api::v1::add_sandbox_routes(router, sandboxes);
+  api::v1::add_exec_routes(router, sandboxes);
+  api::v1::add_context_routes(router, sandboxes);
+  api::v1::add_file_routes(router, sandboxes);
+  api::v1::add_archive_routes(router, sandboxes);
+  api::v1::add_artifact_routes(router, sandboxes);
+  api::v1::add_run_route(router, sandboxes);
+  api::v1::add_receipt_route(router, sandboxes);
+  api::v1::add_egress_route(router, sandboxes);
+  api::v1::add_usage_routes(router, sandboxes);
+}
+
 // For tests/wire, which compares the routes that are served with the contract.
 Result<void> publish_routes(const Options& options, const api::Router& router) {
   return replace_file(options.run_directory + "/daemon/routes", router.listing(), 0644);
@@ -175,20 +189,12 @@ Result<void> run_daemon(const Options& options) {
   api::Router router(keys, idempotency, traffic, options.host_names);
   api::add_health_routes(router);
   api::add_openapi_route(router);
-  api::v1::add_sandbox_routes(router, sandboxes);
-  api::v1::add_exec_routes(router, sandboxes);
-  api::v1::add_context_routes(router, sandboxes);
-  api::v1::add_file_routes(router, sandboxes);
-  api::v1::add_archive_routes(router, sandboxes);
-  api::v1::add_artifact_routes(router, sandboxes);
+  add_routes_of_sandboxes(router, sandboxes);
   api::v1::add_port_routes(router, sandboxes, port_tokens);
-  api::v1::add_run_route(router, sandboxes);
-  api::v1::add_receipt_route(router, sandboxes);
-  api::v1::add_egress_route(router, sandboxes);
   api::v1::add_key_routes(router, keys);
-  api::v1::add_usage_routes(router, sandboxes);
   api::v1::add_limits_route(router, sandboxes, admission);
   api::v1::add_template_routes(router, builds, templates);
+  api::e2b::Door door(router, {sandboxes, port_tokens});
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,

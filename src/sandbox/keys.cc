@@ -24,13 +24,14 @@ Result<store::TenantId> tenant_named(store::Catalog& catalog, const std::string&
   return catalog.tenants().insert(name, now_ms());
 }
 
-Result<NewKey> create_key(store::Catalog& catalog, std::string tenant, std::string name) {
+Result<NewKey> create_key(store::Catalog& catalog, std::string tenant, std::string name,
+                          KeyShape shape) {
   ATOLL_TRY(auto rows, catalog.keys().all_in_force());
   if (rows.size() >= kMaxKeys)
     return Error(Code::kConflict, "there are " + std::to_string(kMaxKeys) + " keys already")
         .with_reason("too_many_keys");
   ATOLL_TRY(store::TenantId owner, tenant_named(catalog, tenant));
-  std::string key = store::draw_key();
+  std::string key = shape == KeyShape::kE2b ? store::draw_e2b_key() : store::draw_key();
   store::KeyRow row{.id = store::draw_key_id(),
                     .tenant = owner,
                     .name = std::move(name),
@@ -100,8 +101,10 @@ Task<Result<std::optional<Identity>>> Keys::identify(std::string_view key) {
   co_return Answer(identity);
 }
 
-Task<Result<NewKey>> Keys::create(std::string tenant, std::string name) {
-  auto work = [tenant, name](store::Catalog& catalog) { return create_key(catalog, tenant, name); };
+Task<Result<NewKey>> Keys::create(std::string tenant, std::string name, KeyShape shape) {
+  auto work = [tenant, name, shape](store::Catalog& catalog) {
+    return create_key(catalog, tenant, name, shape);
+  };
   auto created = co_await ledger_.run(work);
   co_return created;
 }

@@ -40,6 +40,9 @@ struct NewKey {
   std::string key;  // shown once, stored nowhere
 };
 
+// How a key is written. kE2b: as clients of E2B insist; it signs in everywhere all the same.
+enum class KeyShape : unsigned char { kAtoll, kE2b };
+
 // 1 to 63 of a-z, 0-9 and "-", beginning with a letter.
 bool is_tenant_name(std::string_view text);
 // Up to 63 bytes, and not the name of the local key.
@@ -55,7 +58,8 @@ class Keys {
   Task<Result<std::optional<Identity>>> identify(std::string_view key);
 
   // For the operator. A tenant that is named first is made.
-  Task<Result<NewKey>> create(std::string tenant, std::string name);
+  Task<Result<NewKey>> create(std::string tenant, std::string name,
+                              KeyShape shape = KeyShape::kAtoll);
   // Those in force, oldest first.
   Task<Result<std::vector<NamedKey>>> list();
   Task<Result<void>> revoke(std::string id);

@@ -49,6 +49,24 @@ std::string PortTokens::signature_of(const PortGrant& grant, int64_t expires_at)
   return store::hmac_sha256(key_, claim).string();
 }
 
+std::string PortTokens::access_token(SandboxId sandbox) const {
+  return store::hmac_sha256(key_, "access " + sandbox.string()).string();
+}
+
+std::string PortTokens::traffic_token(SandboxId sandbox) const {
+  return store::hmac_sha256(key_, "traffic " + sandbox.string()).string();
+}
+
+bool PortTokens::is_access_token(std::string_view text, SandboxId sandbox) const {
+  std::string right = access_token(sandbox);
+  return store::constant_time_equal(bytes_of(text), bytes_of(right));
+}
+
+bool PortTokens::is_traffic_token(std::string_view text, SandboxId sandbox) const {
+  std::string right = traffic_token(sandbox);
+  return store::constant_time_equal(bytes_of(text), bytes_of(right));
+}
+
 std::string PortTokens::sign(const PortGrant& grant, WallTime expires) const {
   int64_t expires_at = seconds_of(expires);
   return std::to_string(grant.tenant.number()) + "-" + std::to_string(expires_at) + "-" +

@@ -1,6 +1,7 @@
 // PortTokens: what makes the URL of a port private. A token opens one port of one sandbox until it
-// expires, for whoever has it, and nothing else. It is not stored: it is signed with a key that is
-// drawn at the first start; deleting the key file and restarting ends all tokens.
+// expires, for whoever has it, and nothing else; clients of E2B are handed two that last as long as
+// their sandbox. Tokens are not stored: they are signed with a key that is drawn at the first
+// start; deleting the key file and restarting ends all tokens.
 #pragma once
 
 #include <string>
@@ -23,6 +24,13 @@ class PortTokens {
  public:
   // Draws the key if there is no file.
   static Result<PortTokens> open(const std::string& path);
+
+  // Opens all that E2B's clients do inside one sandbox, and all its ports.
+  std::string access_token(SandboxId sandbox) const;
+  // Opens its ports, and the interpreters among them.
+  std::string traffic_token(SandboxId sandbox) const;
+  bool is_access_token(std::string_view text, SandboxId sandbox) const;
+  bool is_traffic_token(std::string_view text, SandboxId sandbox) const;
 
   std::string sign(const PortGrant& grant, WallTime expires) const;
   // The tenant in whose name the bearer may use that port of that sandbox; nothing if the token is

@@ -30,6 +30,21 @@ TEST_F(PortToken, OpensOnePortOfOneSandboxUntilItExpires) {
   EXPECT_FALSE(tokens.check(token, grant_.sandbox, 8000, kNow + seconds(10)));
 }
 
+TEST_F(PortToken, OfClientsOfE2bAreOneForEachSandboxAndPurpose) {
+  PortTokens tokens = open();
+  SandboxId sandbox = grant_.sandbox, other = SandboxId::draw();
+  std::string access = tokens.access_token(sandbox), traffic = tokens.traffic_token(sandbox);
+  EXPECT_NE(access, traffic);
+  EXPECT_TRUE(tokens.is_access_token(access, sandbox));
+  EXPECT_TRUE(tokens.is_traffic_token(traffic, sandbox));
+  EXPECT_FALSE(tokens.is_access_token(traffic, sandbox));
+  EXPECT_FALSE(tokens.is_traffic_token(access, sandbox));
+  EXPECT_FALSE(tokens.is_access_token(access, other));
+  EXPECT_FALSE(tokens.is_access_token("", sandbox));
+  EXPECT_FALSE(tokens.is_access_token(access.substr(1), sandbox));
+  EXPECT_EQ(open().access_token(sandbox), access) << "after a restart";
+}
+
 TEST_F(PortToken, CannotBeAltered) {
   PortTokens tokens = open();
   std::string token = tokens.sign(grant_, kNow + seconds(10));

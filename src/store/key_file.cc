@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <optional>
 
@@ -14,6 +15,8 @@ namespace atl::store {
 namespace {
 
 constexpr std::string_view kKeyPrefix = "atoll_";
+constexpr std::string_view kE2bKeyPrefix = "e2b_";
+constexpr size_t kE2bKeyBytes = 20;
 constexpr size_t kKeyRandomCharacters = 40;
 constexpr std::string_view kBase32 = "abcdefghijklmnopqrstuvwxyz234567";
 constexpr unsigned kPrivateMode = 0600;
@@ -75,6 +78,12 @@ Result<void> insert_local_key(Catalog& catalog, const std::string& path, const s
 }  // namespace
 
 std::string draw_key() { return std::string(kKeyPrefix) + random_text(kKeyRandomCharacters); }
+
+std::string draw_e2b_key() {
+  std::array<unsigned char, kE2bKeyBytes> bytes;
+  fill_random(bytes);
+  return std::string(kE2bKeyPrefix) + to_hex(bytes);
+}
 
 std::string draw_key_id() { return "k" + random_text(15); }
 

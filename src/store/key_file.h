@@ -16,6 +16,8 @@ inline constexpr std::string_view kLocalKeyName = "local";
 
 // `atoll_` and 40 characters of base 32: 200 random bits.
 std::string draw_key();
+// The form that clients of E2B insist on: `e2b_` and 40 hexadecimal digits: 160 random bits.
+std::string draw_e2b_key();
 bool is_key(std::string_view text);
 std::string draw_key_id();
 

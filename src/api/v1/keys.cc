@@ -34,8 +34,10 @@ http::Task<Reply> create(Call& call, Keys& keys) {
     reader.refuse("tenant", "must be 1 to 63 of a-z, 0-9 and \"-\" and begin with a letter");
   std::string name = reader.optional_text("name", kMaxNameBytes).value_or("");
   if (!sandbox::is_key_name(name)) reader.refuse("name", "is reserved for the key of this host");
+  bool e2b = reader.optional_boolean("e2b").value_or(false);
   ATOLL_CO_TRY_VOID(reader.finish());
-  ATOLL_CO_TRY(sandbox::NewKey created, co_await keys.create(tenant, name));
+  auto shape = e2b ? sandbox::KeyShape::kE2b : sandbox::KeyShape::kAtoll;
+  ATOLL_CO_TRY(sandbox::NewKey created, co_await keys.create(tenant, name, shape));
   json::object object = to_json(created.named);
   object["key"] = created.key;
   co_return std::optional(json_reply(201, object));

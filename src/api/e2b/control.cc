@@ -1,0 +1,187 @@
+#include "api/e2b/control.h"
+
+#include <boost/json/array.hpp>
+
+#include "api/e2b/failure.h"
+#include "api/e2b/sandbox_json.h"
+#include "api/e2b/sandbox_list.h"
+#include "api/e2b/sandbox_request.h"
+#include "api/json_reply.h"
+
+namespace atl::api::e2b {
+
+namespace json = boost::json;
+using http::Method;
+using sandbox::Sandbox;
+
+namespace {
+
+struct Endpoint {
+  Method method;
+  const char* pattern;
+};
+
+// What the clients call and there is no such thing for.
+constexpr Endpoint kMissing[] = {
+    {Method::kPost, "/sandboxes/{id}/pause"},
+    {Method::kPost, "/sandboxes/{id}/resume"},
+    {Method::kPost, "/sandboxes/{id}/snapshots"},
+    {Method::kPost, "/sandboxes/{id}/fork"},
+    {Method::kGet, "/sandboxes/{id}/metrics"},
+    {Method::kGet, "/snapshots"},
+    {Method::kDelete, "/templates/{template}"},
+    {Method::kPost, "/v2/templates"},
+    {Method::kPost, "/v3/templates"},
+    {Method::kGet, "/templates/{template}/files/{hash}"},
+    {Method::kPost, "/v2/templates/{template}/builds/{build}"},
+    {Method::kGet, "/templates/{template}/builds/{build}/status"},
+    {Method::kPost, "/templates/tags"},
+    {Method::kDelete, "/templates/tags"},
+    {Method::kGet, "/templates/{template}/tags"},
+    {Method::kGet, "/volumes"},
+    {Method::kPost, "/volumes"},
+    {Method::kGet, "/volumes/{volume}"},
+    {Method::kDelete, "/volumes/{volume}"},
+    {Method::kGet, "/secrets"},
+    {Method::kPost, "/secrets"},
+    {Method::kGet, "/secrets/{secret}"},
+    {Method::kPost, "/secrets/{secret}"},
+    {Method::kDelete, "/secrets/{secret}"},
+};
+
+std::optional<http::Response> no_content() {
+  http::Response response;
+  response.status = 204;
+  return response;
+}
+
+Result<std::shared_ptr<Sandbox>> named_sandbox(const Call& call, const Plane& plane) {
+  auto id = parse_sandbox_id(call.parameters.at(0));
+  auto sandbox = id ? plane.sandboxes.find(call.tenant, *id) : nullptr;
+  if (!sandbox || is_away(*sandbox))
+    return Error(Code::kNotFound, "sandbox " + call.parameters.at(0) + " not found")
+        .with_reason("sandbox_not_found");
+  return sandbox;
+}
+
+http::Task<Reply> create(Call& call, Plane plane, uint64_t default_seconds) {
+  ATOLL_CO_TRY(sandbox::CreateSandbox request, parse_create(call.body, default_seconds));
+  std::string domain = domain_of(call.exchange.request());
+  auto made = call.made.sandbox ? plane.sandboxes.find(call.tenant, *call.made.sandbox) : nullptr;
+  if (!made || is_away(*made)) {
+    request.idempotency_key = call.idempotency_key;
+    ATOLL_CO_TRY(sandbox::Created created, co_await plane.sandboxes.create(call.tenant, request));
+    made = created.sandbox;
+  }
+  co_return std::optional(json_reply(201, handle_json(*made, plane, domain)));
+}
+
+http::Task<Reply> create_first(Call& call, Plane plane) {
+  return create(call, plane, kFirstTimeoutSeconds);
+}
+
+http::Task<Reply> create_second(Call& call, Plane plane) {
+  return create(call, plane, kTimeoutSeconds);
+}
+
+// Its time is only ever extended.
+http::Task<Reply> connect(Call& call, Plane plane) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
+  ATOLL_CO_TRY(uint64_t timeout_ms, parse_timeout(call.body, kTimeoutSeconds));
+  auto ends_at = sandbox->lifetime().ends_at();
+  WallTime wanted =
+      plane.sandboxes.services().clock.wall_now() + std::chrono::milliseconds(timeout_ms);
+  if (ends_at && *ends_at < wanted) {
+    sandbox::ChangeSandbox change{.ttl_ms = timeout_ms};
+    ATOLL_CO_TRY_VOID(co_await plane.sandboxes.change(sandbox, change));
+  }
+  std::string domain = domain_of(call.exchange.request());
+  co_return std::optional(json_reply(200, handle_json(*sandbox, plane, domain)));
+}
+
+http::Task<Reply> list(Call& call, Plane plane) {
+  ATOLL_CO_TRY(SandboxPage page,
+               list_sandboxes(plane.sandboxes, call.tenant, call.exchange.request()));
+  json::array items;
+  for (const auto& sandbox : page.sandboxes) items.push_back(listed_json(*sandbox));
+  http::Response response = json_reply(200, items);
+  if (!page.next_token.empty()) response.headers.add("X-Next-Token", page.next_token);
+  co_return std::optional(std::move(response));
+}
+
+http::Task<Reply> show(Call& call, Plane plane) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
+  std::string domain = domain_of(call.exchange.request());
+  co_return std::optional(json_reply(200, detail_json(*sandbox, plane, domain)));
+}
+
+http::Task<Reply> remove(Call& call, Plane plane) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
+  ATOLL_CO_TRY_VOID(co_await plane.sandboxes.remove(call.tenant, sandbox->id()));
+  co_return no_content();
+}
+
+http::Task<Reply> set_timeout(Call& call, Plane plane) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
+  ATOLL_CO_TRY(uint64_t timeout_ms, parse_timeout(call.body, std::nullopt));
+  sandbox::ChangeSandbox change{.ttl_ms = timeout_ms};
+  ATOLL_CO_TRY_VOID(co_await plane.sandboxes.change(sandbox, change));
+  co_return no_content();
+}
+
+http::Task<Reply> set_network(Call& call, Plane plane) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
+  ATOLL_CO_TRY(std::string network, parse_network(call.body));
+  sandbox::ChangeSandbox change{.network = network};
+  ATOLL_CO_TRY_VOID(co_await plane.sandboxes.change(sandbox, change));
+  co_return no_content();
+}
+
+http::Task<Reply> find_alias(Call& call, Plane plane) {
+  const std::string& alias = call.parameters.at(0);
+  ATOLL_CO_TRY(auto found, plane.sandboxes.templates().find(call.tenant, alias));
+  if (!found)
+    co_return Error(Code::kNotFound, "template '" + alias + "' not found")
+        .with_reason("template_not_found");
+  json::object object;
+  object["templateID"] = found->name;
+  object["public"] = found->origin != sandbox::KnownTemplate::Origin::kOwn;
+  co_return std::optional(json_reply(200, object));
+}
+
+http::Task<Reply> refuse_missing(Call& call, Plane plane) {
+  bool of_sandbox = call.exchange.request().path.starts_with("/sandboxes/");
+  if (of_sandbox) ATOLL_CO_TRY_VOID(named_sandbox(call, plane));
+  co_return unsupported(std::string(method_name(call.exchange.request().method)) + " " +
+                        call.exchange.request().path + " is not supported by Atoll");
+}
+
+}  // namespace
+
+void add_control_routes(Router& router, Plane plane) {
+  auto make = [plane](Method method, const char* pattern, auto action) -> Route {
+    Route route{method, pattern, [plane, action](Call& call) { return action(call, plane); }};
+    route.credential = Route::Credential::kApiKey;
+    route.failure = control_failure;
+    return route;
+  };
+  Route first = make(Method::kPost, "/sandboxes", create_first);
+  Route second = make(Method::kPost, "/v2/sandboxes", create_second);
+  for (Route* route : {&first, &second}) {
+    route->effect = Route::Effect::kCreates;
+    router.add(std::move(*route));
+  }
+  for (const char* pattern : {"/sandboxes", "/v2/sandboxes"})
+    router.add(make(Method::kGet, pattern, list));
+  for (const char* pattern : {"/sandboxes/{id}/connect", "/v2/sandboxes/{id}/connect"})
+    router.add(make(Method::kPost, pattern, connect));
+  router.add(make(Method::kGet, "/sandboxes/{id}", show));
+  router.add(make(Method::kDelete, "/sandboxes/{id}", remove));
+  router.add(make(Method::kPost, "/sandboxes/{id}/timeout", set_timeout));
+  router.add(make(Method::kPut, "/sandboxes/{id}/network", set_network));
+  router.add(make(Method::kGet, "/templates/aliases/{alias}", find_alias));
+  for (const Endpoint& missing : kMissing)
+    router.add(make(missing.method, missing.pattern, refuse_missing));
+}
+
+}  // namespace atl::api::e2b

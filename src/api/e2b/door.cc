@@ -1,0 +1,23 @@
+#include "api/e2b/door.h"
+
+#include "api/e2b/control.h"
+#include "api/e2b/files.h"
+#include "api/e2b/filesystem.h"
+#include "api/e2b/interpreter.h"
+#include "api/e2b/process.h"
+
+namespace atl::api::e2b {
+
+Door::Door(Router& router, Plane plane) {
+  router.set_locate([plane](const http::Request& request, const std::optional<PortHost>& host) {
+    return locate(plane, request, host);
+  });
+  add_control_routes(router, plane);
+  add_process_routes(router, plane);
+  add_filesystem_routes(router, plane);
+  add_watch_routes(router, plane, watchers_);
+  add_files_routes(router, plane);
+  add_interpreter_routes(router, plane);
+}
+
+}  // namespace atl::api::e2b

@@ -1,0 +1,22 @@
+// E2B's door: with E2B_API_URL and E2B_SANDBOX_URL set to this server, E2B's own clients work with
+// it. A thin adapter: what the routes of /v1 do is done by the same calls.
+#pragma once
+
+#include "api/e2b/plane.h"
+#include "api/e2b/watch.h"
+#include "api/router.h"
+
+namespace atl::api::e2b {
+
+class Door {
+ public:
+  // Adds its routes. It, and what the plane stands on, outlive the router's calls.
+  Door(Router& router, Plane plane);
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+
+ private:
+  Watchers watchers_;
+};
+
+}  // namespace atl::api::e2b

@@ -1,0 +1,147 @@
+#include "api/e2b/sandbox_request.h"
+
+#include <boost/json/serialize.hpp>
+
+#include "api/json_reader.h"
+#include "egress/policy.h"
+#include "sandbox/environment.h"
+#include "sandbox/network.h"
+
+namespace atl::api::e2b {
+
+namespace json = boost::json;
+using sandbox::CreateSandbox;
+
+namespace {
+
+constexpr size_t kMaxNameBytes = 128;
+constexpr size_t kMaxPairs = 256;
+constexpr size_t kMaxPairBytes = 8 * 1024;
+constexpr size_t kMaxTargetBytes = 256;
+
+struct Missing {
+  std::string_view field, message;
+};
+// True, or not empty, they ask for something that would otherwise silently not happen.
+constexpr Missing kMissing[] = {
+    {"autoPause", "a sandbox cannot pause at its end yet: leave out autoPause"},
+    {"volumeMounts", "there are no volumes: leave out volumeMounts"},
+    {"mcp", "there is no MCP gateway: leave out mcp"},
+    {"iam", "there are no workload tokens: leave out iam"},
+};
+constexpr Missing kMissingOfNetwork[] = {
+    {"rules", "requests are not rewritten on their way out: leave out network.rules"},
+    {"egressProxy", "there is no proxy of the caller's: leave out network.egressProxy"},
+    {"maskRequestHost", "the host name is not replaced: leave out network.maskRequestHost"},
+    {"httpsPorts", "no TLS is spoken to ports inside: leave out network.httpsPorts"},
+};
+
+bool asks(const json::object& object, std::string_view field) {
+  const json::value* value = object.if_contains(field);
+  if (!value || value->is_null()) return false;
+  if (value->is_bool()) return value->get_bool();
+  if (value->is_object()) return !value->get_object().empty();
+  if (value->is_array()) return !value->get_array().empty();
+  return true;
+}
+
+template <size_t N>
+Result<void> refuse_missing(const json::object& object, const Missing (&missing)[N]) {
+  for (const Missing& entry : missing)
+    if (asks(object, entry.field)) return unsupported(std::string(entry.message));
+  return {};
+}
+
+std::string to_json_text(const TextPairs& pairs) {
+  json::object object;
+  for (const auto& [name, value] : pairs) object[name] = value;
+  return json::serialize(object);
+}
+
+uint64_t timeout_of(ObjectReader& reader, std::optional<uint64_t> default_seconds) {
+  constexpr uint64_t kMaxSeconds = sandbox::kMaxTtlMs / 1000;
+  if (!reader.has("timeout") && default_seconds) return *default_seconds * 1000;
+  auto seconds = reader.optional_integer("timeout", 1, kMaxSeconds);
+  if (!seconds) reader.refuse("timeout", "must be greater than 0 and at most 30 days");
+  return seconds.value_or(1) * 1000;
+}
+
+// An empty body is an object without fields.
+Result<json::object> parse_body(std::string_view body) {
+  return body.empty() ? Result<json::object>(json::object()) : parse_object(body);
+}
+
+// Names that may be reached. Everything else is denied, so what is to be denied is so already.
+Result<egress::Policy> policy_of(const json::object& network) {
+  ATOLL_TRY_VOID(refuse_missing(network, kMissingOfNetwork));
+  ObjectReader reader(network, "network.");
+  auto names = reader.optional_texts("allowOut", egress::kMaxRules, kMaxTargetBytes);
+  ATOLL_TRY_VOID(reader.settle());
+  egress::Policy policy;
+  for (const std::string& name : names.value_or(std::vector<std::string>())) {
+    auto rule = egress::parse_short_rule(name);
+    if (!rule)
+      return Error(Code::kInvalid, "network.allowOut: " + rule.error().message())
+          .with_reason("invalid_field")
+          .with_field("network.allowOut");
+    policy.rules.push_back(std::move(*rule));
+  }
+  return policy;
+}
+
+// Nothing: what the template says, which is "nothing" of those that come with Atoll. To be allowed
+// "the internet", as most versions of the clients ask unbidden, changes nothing about that.
+Result<std::optional<std::string>> network_of(const json::object& object) {
+  const json::value* allow = object.if_contains("allow_internet_access");
+  bool denied = allow && allow->is_bool() && !allow->get_bool();
+  const json::value* network = object.if_contains("network");
+  bool has_network = network && network->is_object() && !network->get_object().empty();
+  if (!has_network && !denied) return std::optional<std::string>();
+  egress::Policy policy;
+  if (has_network) {
+    ATOLL_TRY(policy, policy_of(network->get_object()));
+  }
+  ATOLL_TRY(std::string text, sandbox::network_text(policy));
+  return std::optional(std::move(text));
+}
+
+}  // namespace
+
+Error unsupported(std::string message) {
+  return Error(Code::kUnsupported, std::move(message)).with_reason("e2b_unsupported");
+}
+
+Result<CreateSandbox> parse_create(std::string_view body, uint64_t default_seconds) {
+  ATOLL_TRY(json::object object, parse_body(body));
+  ATOLL_TRY_VOID(refuse_missing(object, kMissing));
+  ObjectReader reader(object);
+  CreateSandbox request;
+  request.template_name = reader.text("templateID", kMaxNameBytes);
+  request.ttl_ms = timeout_of(reader, default_seconds);
+  request.idle_ttl_ms = 0;  // E2B has no such thing
+  request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
+  TextPairs variables = reader.text_pairs("envVars", kMaxPairs, kMaxPairBytes);
+  for (const auto& [name, value] : variables)
+    if (!sandbox::is_variable_name(name))
+      reader.refuse("envVars", "has a name that no variable can have");
+  request.environment = to_json_text(variables);
+  ATOLL_TRY_VOID(reader.settle());
+  ATOLL_TRY(request.network, network_of(object));
+  return request;
+}
+
+Result<uint64_t> parse_timeout(std::string_view body, std::optional<uint64_t> default_seconds) {
+  ATOLL_TRY(json::object object, parse_body(body));
+  ObjectReader reader(object);
+  uint64_t milliseconds = timeout_of(reader, default_seconds);
+  ATOLL_TRY_VOID(reader.settle());
+  return milliseconds;
+}
+
+Result<std::string> parse_network(std::string_view body) {
+  ATOLL_TRY(json::object object, parse_body(body));
+  ATOLL_TRY(egress::Policy policy, policy_of(object));
+  return sandbox::network_text(policy);
+}
+
+}  // namespace atl::api::e2b

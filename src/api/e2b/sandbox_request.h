@@ -1,0 +1,23 @@
+// Bodies that E2B's clients send about sandboxes. Fields that are not known are let be, because
+// every version of the clients has others; those that ask for what there is not are refused.
+#pragma once
+
+#include <string_view>
+
+#include "sandbox/sandboxes.h"
+
+namespace atl::api::e2b {
+
+// How long a sandbox lives when the caller does not say, which differs by generation of the route.
+inline constexpr uint64_t kFirstTimeoutSeconds = 15;
+inline constexpr uint64_t kTimeoutSeconds = 300;
+
+Result<sandbox::CreateSandbox> parse_create(std::string_view body, uint64_t default_seconds);
+// {"timeout": seconds}, in milliseconds; `default_seconds` if it may be missing.
+Result<uint64_t> parse_timeout(std::string_view body, std::optional<uint64_t> default_seconds);
+// What replaces the rules of the network: network_text().
+Result<std::string> parse_network(std::string_view body);
+
+Error unsupported(std::string message);
+
+}  // namespace atl::api::e2b

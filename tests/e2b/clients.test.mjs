@@ -1,0 +1,246 @@
+// What the npm packages e2b and @e2b/code-interpreter do with the Atoll that the variables name.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+
+// The packages of another version are installed under other names.
+const code = await import(process.env.ATOLL_E2B_CODE ?? '@e2b/code-interpreter')
+const {
+  AuthenticationError,
+  CommandExitError,
+  FileNotFoundError,
+  FileType,
+  FilesystemEventType,
+  InvalidArgumentError,
+  NotFoundError,
+  Sandbox,
+  SandboxNotFoundError,
+  Template,
+  TimeoutError,
+} = await import(process.env.ATOLL_E2B ?? 'e2b')
+
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
+
+async function until(what, condition, ms = 10000) {
+  for (const end = Date.now() + ms; Date.now() < end; await sleep(50)) if (await condition()) return
+  assert.fail(`waited in vain for ${what}`)
+}
+
+describe('sandboxes', () => {
+  test('live and end', async () => {
+    const sandbox = await Sandbox.create({ metadata: { who: 'me' }, envs: { GREETING: 'hello' } })
+    assert.equal(await sandbox.isRunning(), true)
+    const info = await sandbox.getInfo()
+    assert.equal(info.sandboxId, sandbox.sandboxId)
+    assert.deepEqual(info.metadata, { who: 'me' })
+    assert.equal((await sandbox.commands.run('echo $GREETING')).stdout, 'hello\n')
+    const again = await Sandbox.connect(sandbox.sandboxId)
+    assert.equal((await again.commands.run('echo 1')).stdout, '1\n')
+    await sandbox.setTimeout(600_000)
+    const left = (await sandbox.getInfo()).endAt.getTime() - Date.now()
+    assert.ok(Math.abs(left - 600_000) < 20_000, `${left}`)
+    assert.match(sandbox.getHost(3000), new RegExp(`^3000-${sandbox.sandboxId}\\.localhost:\\d+$`))
+    assert.equal(await sandbox.kill(), true)
+    assert.equal(await Sandbox.kill(sandbox.sandboxId), false)
+    assert.equal(await sandbox.isRunning(), false)
+    await assert.rejects(sandbox.getInfo(), SandboxNotFoundError)
+    await assert.rejects(Sandbox.connect(sandbox.sandboxId), SandboxNotFoundError)
+    await assert.rejects(sandbox.commands.run('true'), SandboxNotFoundError)
+  })
+
+  test('are listed by metadata and page', async () => {
+    const metadata = { 'a k': 'b c&d', mark: `${Date.now()}` }
+    const made = []
+    for (let i = 0; i < 3; i++) made.push(await Sandbox.create({ metadata }))
+    const pages = Sandbox.list({ query: { metadata }, limit: 2 })
+    const first = await pages.nextItems()
+    assert.equal(pages.hasNext, true)
+    const second = await pages.nextItems()
+    assert.equal(pages.hasNext, false)
+    const ids = [...first, ...second].map((one) => one.sandboxId)
+    assert.deepEqual(ids, made.map((one) => one.sandboxId).reverse())
+    const paused = Sandbox.list({ query: { metadata, state: ['paused'] } })
+    assert.deepEqual(await paused.nextItems(), [])
+    await Promise.all(made.map((one) => one.kill()))
+  })
+
+  test('are refused in words', async () => {
+    await assert.rejects(Sandbox.create('no-such-template'), /no-such-template/)
+    await assert.rejects(Sandbox.create({ apiKey: `e2b_${'0'.repeat(40)}` }), AuthenticationError)
+    const sandbox = await Sandbox.create()
+    await assert.rejects(sandbox.pause(), /not supported by Atoll/)
+    await assert.rejects(sandbox.createSnapshot(), /not supported by Atoll/)
+    await sandbox.kill()
+    await assert.rejects(sandbox.setTimeout(1000), SandboxNotFoundError)
+    assert.equal(await Template.exists('base'), true)
+    assert.equal(await Template.exists('no-such-template'), false)
+  })
+
+  test('that are killed cut off what runs in them', async () => {
+    const sandbox = await Sandbox.create()
+    const running = assert.rejects(sandbox.commands.run('sleep 30'), TimeoutError)
+    const watching = new Promise((done) => {
+      sandbox.files.watchDir('/tmp', () => {}, { onExit: done })
+    })
+    await sleep(500)
+    await sandbox.kill()
+    await running
+    await watching
+  })
+})
+
+describe('inside one sandbox', () => {
+  let sandbox
+  before(async () => {
+    sandbox = await Sandbox.create({ timeoutMs: 600_000 })
+  })
+  after(() => sandbox.kill())
+
+  test('commands give output, exit codes and errors', async () => {
+    const done = await sandbox.commands.run('echo out; echo err >&2')
+    assert.deepEqual([done.stdout, done.stderr, done.exitCode], ['out\n', 'err\n', 0])
+    await assert.rejects(sandbox.commands.run('echo before; exit 3'), (error) => {
+      assert.ok(error instanceof CommandExitError)
+      assert.deepEqual([error.exitCode, error.stdout], [3, 'before\n'])
+      return true
+    })
+    assert.equal((await sandbox.commands.run('whoami; pwd')).stdout, 'user\n/home/user\n')
+    assert.equal((await sandbox.commands.run('whoami', { user: 'root' })).stdout, 'root\n')
+    assert.equal((await sandbox.commands.run('pwd', { cwd: '/tmp' })).stdout, '/tmp\n')
+    const missing = sandbox.commands.run('true', { cwd: '/no/such/place' })
+    await assert.rejects(missing, InvalidArgumentError)
+    const stranger = sandbox.commands.run('true', { user: 'nobody-here' })
+    await assert.rejects(stranger, AuthenticationError)
+  })
+
+  test('commands run in the background', async () => {
+    const handle = await sandbox.commands.run('cat; sleep 60', { background: true, stdin: true })
+    const listed = (await sandbox.commands.list()).find((one) => one.pid === handle.pid)
+    assert.equal(listed.cmd, '/bin/bash')
+    let seen = ''
+    const joined = await sandbox.commands.connect(handle.pid, { onStdout: (text) => (seen += text) })
+    await sandbox.commands.sendStdin(handle.pid, 'typed')
+    await until('the echo', () => seen === 'typed')
+    await sandbox.commands.closeStdin(handle.pid)
+    assert.equal(await sandbox.commands.kill(handle.pid), true)
+    await assert.rejects(handle.wait(), CommandExitError)
+    await assert.rejects(joined.wait(), CommandExitError)
+    assert.equal(await sandbox.commands.kill(handle.pid), false)
+    await assert.rejects(sandbox.commands.connect(999999), NotFoundError)
+  })
+
+  test('commands end when their time is up', async () => {
+    await assert.rejects(sandbox.commands.run('sleep 7777', { timeoutMs: 1000 }), TimeoutError)
+    const find = "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep 777[7]' || true"
+    await until('the kill', async () => (await sandbox.commands.run(find)).stdout === '0\n')
+  })
+
+  test('terminals', async () => {
+    let text = ''
+    const handle = await sandbox.pty.create({
+      cols: 80,
+      rows: 24,
+      onData: (data) => (text += Buffer.from(data).toString()),
+    })
+    await sandbox.pty.resize(handle.pid, { cols: 100, rows: 30 })
+    await sandbox.pty.sendInput(handle.pid, Buffer.from('echo A$((1+1))B; stty size; exit\n'))
+    await handle.wait()
+    assert.match(text, /A2B/)
+    assert.match(text, /30 100/)
+  })
+
+  test('files are written, read, listed, moved and removed', async () => {
+    const { files } = sandbox
+    const made = await files.write('notes/a ü.txt', 'häß')
+    assert.equal(made.path, '/home/user/notes/a ü.txt')
+    assert.equal(await files.read('notes/a ü.txt'), 'häß')
+    const bytes = new Uint8Array(3_000_000).map((_, i) => (i * 7919) >> 3)
+    await files.write('/tmp/big', new Blob([bytes]))
+    assert.deepEqual(await files.read('/tmp/big', { format: 'bytes' }), bytes)
+    await files.write([
+      { path: '/tmp/many/one', data: '1' },
+      { path: '/tmp/many/two', data: '2' },
+    ])
+    const names = (await files.list('/tmp/many')).map((entry) => [entry.name, entry.type])
+    assert.deepEqual(names, [['one', FileType.FILE], ['two', FileType.FILE]])
+    const info = await files.getInfo('/tmp/many/one')
+    assert.deepEqual([info.size, info.owner, info.permissions], [1, 'user', '-rw-r--r--'])
+    assert.equal(await files.makeDir('/tmp/many/deep/er'), true)
+    assert.equal(await files.makeDir('/tmp/many/deep/er'), false)
+    await files.rename('/tmp/many/one', '/tmp/many/else/where')
+    assert.equal(await files.exists('/tmp/many/one'), false)
+    assert.equal(await files.read('/tmp/many/else/where'), '1')
+    await files.remove('/tmp/many')
+    await assert.rejects(files.read('/tmp/many/two'), FileNotFoundError)
+    await assert.rejects(files.list('/tmp/many'), FileNotFoundError)
+  })
+
+  test('files have signed links', async () => {
+    await sandbox.files.write('/tmp/linked', 'by link')
+    const link = await sandbox.downloadUrl('/tmp/linked', { useSignatureExpiration: 60 })
+    assert.equal(await (await fetch(link)).text(), 'by link')
+    const form = new FormData()
+    form.append('file', new Blob(['up']), 'x')
+    const up = await fetch(await sandbox.uploadUrl('/tmp/up'), { method: 'POST', body: form })
+    assert.equal(up.status, 200)
+    assert.equal(await sandbox.files.read('/tmp/up'), 'up')
+    assert.equal((await fetch(link.replace('linked', 'up'))).status, 401)
+  })
+
+  test('directories are watched', async () => {
+    const events = []
+    await sandbox.files.makeDir('/tmp/watched')
+    await sandbox.files.write('/tmp/watched/f', '1')
+    const handle = await sandbox.files.watchDir('/tmp/watched', (event) => events.push(event), {
+      recursive: true,
+    })
+    await sandbox.files.write('/tmp/watched/f', '2')
+    await sandbox.commands.run('mkdir /tmp/watched/d && echo 1 >/tmp/watched/d/g')
+    const saw = (name, type) => events.some((one) => one.name === name && one.type === type)
+    await until('the events', () => saw('f', FilesystemEventType.WRITE) &&
+      saw('d', FilesystemEventType.CREATE) && saw('d/g', FilesystemEventType.CREATE))
+    await handle.stop()
+    const missing = sandbox.files.watchDir('/tmp/no-such-directory', () => {})
+    await assert.rejects(missing, NotFoundError)
+  })
+
+  test('two hundred streams at once', async () => {
+    const runs = Array.from({ length: 200 }, (_, i) => sandbox.commands.run(`echo ${i}; sleep 1`))
+    const done = await Promise.all(runs)
+    assert.deepEqual(done.map((one) => one.stdout), done.map((_, i) => `${i}\n`))
+  })
+})
+
+describe('the code interpreter', () => {
+  let sandbox
+  before(async () => {
+    sandbox = await code.Sandbox.create({ timeoutMs: 600_000 })
+  })
+  after(() => sandbox.kill())
+
+  test('keeps state and gives results', async () => {
+    await sandbox.runCode('x = 41')
+    const execution = await sandbox.runCode("print('prinäted'); x + 1")
+    assert.equal(execution.text, '42')
+    assert.deepEqual(execution.logs.stdout, ['prinäted\n'])
+    const failed = await sandbox.runCode('undefined_name')
+    assert.equal(failed.error.name, 'NameError')
+  })
+
+  test('has contexts', async () => {
+    const context = await sandbox.createCodeContext({ cwd: '/tmp' })
+    assert.deepEqual([context.language, context.cwd], ['python', '/tmp'])
+    const where = await sandbox.runCode('import os; os.getcwd()', { context })
+    assert.equal(where.text, '/tmp')
+    const listed = await sandbox.listCodeContexts()
+    assert.ok(listed.some((one) => one.id === context.id))
+    await sandbox.restartCodeContext(context)
+    await sandbox.removeCodeContext(context)
+    await assert.rejects(sandbox.runCode('1', { context }), code.SandboxError)
+  })
+
+  test('interrupts a run whose client has gone', async () => {
+    const endless = sandbox.runCode('while True: pass', { timeoutMs: 1000 })
+    await assert.rejects(endless, code.TimeoutError)
+    assert.equal((await sandbox.runCode('1 + 1')).text, '2')
+  })
+})
