@@ -118,7 +118,6 @@ constexpr Advice kAdvice[] = {
     {"disk_full", 507, "free space on the host"},
     {"egress_unavailable", 503, "try again; the supervisor restarts atoll-egress"},
     {"invalid_network_rule", 400, "correct the rule; docs/egress.md shows the forms"},
-    {"network_ranges_unavailable", 400, "name hosts instead of addresses"},
     {"warden_unavailable", 503, "try again; the supervisor restarts the warden"},
     {"agent_unavailable", 503, "try again"},
     {"isolate_failed", 503, "try again; `atoll status` and the log of atoll-warden say more"},

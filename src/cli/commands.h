@@ -165,7 +165,7 @@ struct VerifyReceiptCommand {
   std::string public_key;  // a file or the key itself; empty: this host's
 };
 struct EgressCommand {
-  enum class What : unsigned char { kLog, kFollow, kExplain, kTest };
+  enum class What : unsigned char { kLog, kFollow, kExplain, kTest, kLearn };
   What what = What::kLog;
   std::string subject, url;  // a sandbox, or of kTest a file
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include <charconv>
+#include <functional>
 #include <thread>
 
 #include <boost/json/serialize.hpp>
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "cli/api.h"
 #include "cli/readable.h"
+#include "egress/learned_policy.h"
 #include "egress/policy_file.h"
 #include "egress/policy_json.h"
 
@@ -94,7 +96,9 @@ void print_row(const json::object& row, Format format) {
   printf("%s\n", line.c_str());
 }
 
-Result<int> print_log(const CommandLine& line, const EgressCommand& egress) {
+using Take = std::function<void(const json::object&)>;
+
+Result<int> read_log(const CommandLine& line, const EgressCommand& egress, const Take& take) {
   ATOLL_TRY(Api api, connect(line));
   ATOLL_TRY(std::string target, sandbox_target(egress.subject));
   std::string cursor = "0";
@@ -105,13 +109,30 @@ Result<int> print_log(const CommandLine& line, const EgressCommand& egress) {
     if (rows == nullptr || !rows->is_array() || next == nullptr || !next->is_string())
       return Error(Code::kCorrupt, "the server's answer has no rows");
     for (const json::value& row : rows->get_array())
-      if (row.is_object()) print_row(row.get_object(), line.format);
+      if (row.is_object()) take(row.get_object());
     fflush(stdout);
     cursor = percent_encode(std::string(next->get_string()));
     if (!rows->get_array().empty()) continue;
     if (egress.what != EgressCommand::What::kFollow) return 0;
     std::this_thread::sleep_for(kFollowPause);
   }
+}
+
+Result<int> print_log(const CommandLine& line, const EgressCommand& egress) {
+  return read_log(line, egress, [&](const json::object& row) { print_row(row, line.format); });
+}
+
+Result<int> print_learned(const CommandLine& line, const EgressCommand& egress) {
+  egress::LearnedPolicy learned;
+  ATOLL_TRY(int done, read_log(line, egress, [&](const json::object& row) { learned.add(row); }));
+  if (line.format == Format::kJson) {
+    printf("%s\n", egress::policy_text(learned.policy()).c_str());
+    return done;
+  }
+  printf("%s", egress::policy_file_text(learned.policy()).c_str());
+  for (const std::string& tried : learned.impossible())
+    printf("# no rule can allow: %s\n", readable(json::value(tried)).c_str());
+  return done;
 }
 
 }  // namespace
@@ -123,6 +144,7 @@ Result<int> run_command(const CommandLine& line, const EgressCommand& egress) {
     ATOLL_TRY(egress::Explanation explained, explain(policy, egress.url));
     return print_explanation(line, explained);
   }
+  if (egress.what == EgressCommand::What::kLearn) return print_learned(line, egress);
   if (egress.what != EgressCommand::What::kExplain) return print_log(line, egress);
   ATOLL_TRY(Api api, connect(line));
   ATOLL_TRY(json::object sandbox, api.show_sandbox(egress.subject));

@@ -116,6 +116,10 @@ Result<Command> make_egress_test(const Typed& typed, const CLI::App&) {
   return Command(EgressCommand{EgressCommand::What::kTest, typed.file, typed.to});
 }
 
+Result<Command> make_egress_learn(const Typed& typed, const CLI::App&) {
+  return Command(EgressCommand{EgressCommand::What::kLearn, typed.id, ""});
+}
+
 constexpr CommandEntry kEntries[] = {
     {"ls", "List sandboxes",
      "  atoll ls\n"
@@ -143,6 +147,8 @@ constexpr CommandEntry kEntries[] = {
      add_egress_log, make_egress_log},
     {"egress explain", "Show which rule decides, and what would allow it",
      "  atoll egress explain work https://pypi.org/", add_egress_explain, make_egress_explain},
+    {"egress learn", "Print the smallest policy for what a sandbox was denied",
+     "  atoll egress learn work >policy.toml", add_id, make_egress_learn},
     {"egress test", "Try a policy without a sandbox",
      "  atoll egress test policy.toml https://pypi.org/", add_egress_test, make_egress_test},
 };

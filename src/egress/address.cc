@@ -67,6 +67,12 @@ bool lies_in(const Address& address, std::string_view text) {
   return range->contains(address);
 }
 
+const Special* find_special(const Address& address) {
+  for (const Special& special : kSpecials)
+    if (lies_in(address, special.range)) return &special;
+  return nullptr;
+}
+
 bool is_isatap(std::span<const unsigned char> bytes) {
   return (bytes[8] & 0xfd) == 0 && bytes[9] == 0 && bytes[10] == 0x5e && bytes[11] == 0xfe;
 }
@@ -100,6 +106,25 @@ std::string_view class_name(AddressClass value) {
                                                 "shared",    "link_local",  "metadata", "multicast",
                                                 "broadcast", "embedded",    "reserved"};
   return kNames[static_cast<size_t>(value)];
+}
+
+bool is_never_dialled(AddressClass value) {
+  switch (value) {
+    case AddressClass::kMetadata:
+    case AddressClass::kUnspecified:
+    case AddressClass::kMulticast:
+    case AddressClass::kBroadcast:
+    case AddressClass::kEmbedded:
+      return true;
+    case AddressClass::kPublic:
+    case AddressClass::kLoopback:
+    case AddressClass::kPrivate:
+    case AddressClass::kShared:
+    case AddressClass::kLinkLocal:
+    case AddressClass::kReserved:
+      break;
+  }
+  return false;
 }
 
 Address Address::v4(std::span<const unsigned char, 4> bytes) {
@@ -145,11 +170,15 @@ std::string Address::string() const {
 }
 
 AddressClass Address::classify() const {
-  for (const Special& special : kSpecials)
-    if (lies_in(*this, special.range)) return special.value;
+  if (const Special* special = find_special(*this)) return special->value;
   if (family_ == Family::kV4) return AddressClass::kPublic;
   if (is_isatap(bytes_)) return AddressClass::kEmbedded;
   return lies_in(*this, kGlobalUnicast) ? AddressClass::kPublic : AddressClass::kReserved;
+}
+
+std::optional<Cidr> Address::special_range() const {
+  const Special* special = find_special(*this);
+  return special == nullptr ? std::nullopt : Cidr::parse(special->range);
 }
 
 socklen_t Address::to_sockaddr(uint16_t port, sockaddr_storage& into) const {

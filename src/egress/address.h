@@ -1,5 +1,5 @@
-// IP addresses and what they are good for. An address that a name resolved to is dialled only when
-// it is one of the public internet, or a rule names it; those of metadata services never.
+// IP addresses and what they are good for. An address is dialled only when it is one of the public
+// internet, or a rule names the special range that it is of; some never are.
 #pragma once
 
 #include <sys/socket.h>
@@ -28,6 +28,10 @@ enum class AddressClass : unsigned char {
   kReserved,  // documentation, benchmarks, protocol assignments, future use
 };
 std::string_view class_name(AddressClass value);
+// Whatever a rule says: metadata services, and what no connection can mean.
+bool is_never_dialled(AddressClass value);
+
+class Cidr;
 
 class Address {
  public:
@@ -46,6 +50,8 @@ class Address {
   }
   std::string string() const;
   AddressClass classify() const;
+  // The range of IANA's registries that makes it special; nothing: it is of none.
+  std::optional<Cidr> special_range() const;
   // Fills a sockaddr_in or sockaddr_in6; its length.
   socklen_t to_sockaddr(uint16_t port, sockaddr_storage& into) const;
   auto operator<=>(const Address&) const = default;
@@ -63,6 +69,9 @@ class Cidr {
   static std::optional<Cidr> parse(std::string_view text);
 
   bool contains(const Address& address) const;
+  bool contains(const Cidr& other) const {
+    return other.prefix_bits_ >= prefix_bits_ && contains(other.first_);
+  }
   const Address& first() const { return first_; }
   unsigned prefix_bits() const { return prefix_bits_; }
   std::string string() const;

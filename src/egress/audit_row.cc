@@ -40,6 +40,7 @@ std::string format_members(const AuditRow& row, WallTime time) {
   add_text(out, "address", row.address);
   add_number(out, "port", row.port);
   add_text(out, "protocol", row.protocol);
+  add_text(out, "via", row.via);
   add_text(out, "rule", row.rule);
   add_text(out, "reason", row.reason);
   add_number(out, "connection", row.connection);

@@ -27,6 +27,7 @@ struct AuditRow {
   std::string address = {};  // the one that was dialled, or that a packet was sent to
   uint16_t port = 0;
   std::string protocol = {};  // "tcp", "udp", "icmp", "tls", "http", …
+  std::string via = {};       // "upstream": the address is that of the host's proxy
   std::string rule = {};
   std::string reason = {};
   uint64_t connection = 0;  // which, for kConnect and kClosed; 0: none

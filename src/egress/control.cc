@@ -130,8 +130,7 @@ Result<void> Control::change(const Request& request) {
   auto gate = gates_.find(*request.sandbox);
   if (gate == gates_.end()) return Error(Code::kNotFound, "the sandbox is not served");
   ATOLL_TRY(Policy policy, parse_policy_json(request.policy));
-  gate->second->change(request.tenant, std::move(policy));
-  return {};
+  return gate->second->change(request.tenant, std::move(policy));
 }
 
 void Control::close(const SandboxId& id) {
@@ -141,6 +140,8 @@ void Control::close(const SandboxId& id) {
   gates_.erase(gate);
   auto removed = NameTable::remove(surroundings_.directory, id);
   if (!removed) log_warning("a table of names stays", {removed.error()});
+  auto forgotten = Spending::remove(surroundings_.directory, id);
+  if (!forgotten) log_warning("a sandbox's budgets stay", {forgotten.error()});
   forget_old_logs();
 }
 

@@ -40,8 +40,8 @@ Choice choose(Gate& gate, const DnsQuestion& question) {
   };
   auto name = HostName::parse(question.name);
   if (!name) return denied(DnsStatus::kNoSuchName, "bad_name");
-  Decision decision = gate.decide_name(*name);
-  if (!decision.allowed()) {
+  Decision decision = gate.policy().decide_name(*name);
+  if (!decision.allowed() && !gate.policy().learns_of(decision)) {
     Choice choice = denied(DnsStatus::kNoSuchName, decision.reason);
     choice.row.rule = decision.rule;
     return choice;
@@ -53,8 +53,8 @@ Choice choose(Gate& gate, const DnsQuestion& question) {
   auto number = gate.names().number_of(*name);
   if (!number) return denied(DnsStatus::kServerFailure, number.error().reason());
   Address address = wants_v4 ? NameTable::v4(*number) : NameTable::v6(*number);
-  AuditRow row = row_for(name->string(), "");
-  row.allowed = true;
+  AuditRow row = row_for(name->string(), decision.allowed() ? "" : "learning");
+  row.allowed = decision.allowed();
   row.rule = decision.rule;
   row.address = address.string();
   return {.status = DnsStatus::kOk, .address = address, .row = std::move(row)};

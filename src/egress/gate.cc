@@ -52,16 +52,18 @@ Gate::Gate(const Surroundings& surroundings, SandboxId id, uint64_t tenant, Poli
     : surroundings_(surroundings),
       id_(id),
       tenant_(tenant),
-      policy_(std::move(policy)),
+      policy_(std::move(policy), surroundings.ceiling),
       names_(std::move(records.names)),
       audit_(std::move(records.audit)),
+      spending_(std::move(records.spending)),
       tally_timer_(surroundings.executor) {}
 
 Result<std::shared_ptr<Gate>> Gate::open(const Surroundings& surroundings, SandboxId id,
                                          uint64_t tenant, Policy policy) {
   ATOLL_TRY(NameTable names, NameTable::open(surroundings.directory, id));
   ATOLL_TRY(AuditFile audit, AuditFile::open(surroundings.directory, id));
-  Records records{std::move(names), std::move(audit)};
+  ATOLL_TRY(Spending spending, Spending::open(surroundings.directory, id, policy));
+  Records records{std::move(names), std::move(audit), std::move(spending)};
   return std::shared_ptr<Gate>(
       new Gate(surroundings, id, tenant, std::move(policy), std::move(records)));
 }
@@ -75,7 +77,6 @@ Result<void> Gate::serve(linux::NetworkSockets sockets) {
     (void)socket.release();
     sockets_.push_back(std::move(descriptor));
   }
-  serving_ = true;
   auto self = shared_from_this();
   for (size_t i = 0; i + 1 < sockets_.size(); ++i) {
     Descriptor& socket = *sockets_[i];
@@ -89,15 +90,17 @@ Result<void> Gate::serve(linux::NetworkSockets sockets) {
   return {};
 }
 
-void Gate::change(uint64_t tenant, Policy policy) {
+Result<void> Gate::change(uint64_t tenant, Policy policy) {
   tenant_ = tenant;
-  if (policy == policy_) return;
-  policy_ = std::move(policy);
+  if (policy == policy_.policy()) return {};
+  auto counted = spending_.change(policy);
+  policy_.set_policy(counted ? std::move(policy) : Policy());
   known_.clear();
   std::vector<OpenConnection*> ended;
   for (OpenConnection* connection : open_)
-    if (!decide(connection->name(), connection->port()).allowed()) ended.push_back(connection);
+    if (!connection->is_still_allowed()) ended.push_back(connection);
   for (OpenConnection* connection : ended) connection->cut("policy_changed");
+  return counted;
 }
 
 void Gate::close() {
@@ -118,20 +121,6 @@ bool Gate::enter(OpenConnection* connection) {
   if (open_.size() >= kMaxConnections || closed_) return false;
   open_.insert(connection);
   return true;
-}
-
-Decision Gate::decide(const HostName& name, uint16_t port) const {
-  Decision decision = policy_.decide(name, port);
-  if (!decision.allowed() || surroundings_.ceiling == nullptr) return decision;
-  if (surroundings_.ceiling->decide(name, port).allowed()) return decision;
-  return {.rule = decision.rule, .reason = "above_ceiling"};
-}
-
-Decision Gate::decide_name(const HostName& name) const {
-  Decision decision = policy_.decide_name(name);
-  if (!decision.allowed() || surroundings_.ceiling == nullptr) return decision;
-  if (surroundings_.ceiling->decide_name(name).allowed()) return decision;
-  return {.rule = decision.rule, .reason = "above_ceiling"};
 }
 
 Task<Result<std::vector<Address>>> Gate::resolve(HostName name, uint16_t port) {

@@ -17,10 +17,13 @@
 #include "base/ids.h"
 #include "egress/audit_file.h"
 #include "egress/denial_tally.h"
+#include "egress/effective_policy.h"
 #include "egress/name_table.h"
 #include "egress/pipe_pool.h"
 #include "egress/policy.h"
 #include "egress/resolver.h"
+#include "egress/spending.h"
+#include "egress/upstream.h"
 #include "linux/closed_network.h"
 
 namespace atl::egress {
@@ -33,15 +36,16 @@ struct Surroundings {
   int directory;  // where tables and logs are
   Resolver& resolver;
   PipePool& pipes;
-  const Policy* ceiling = nullptr;  // nothing beyond it is allowed; null: no ceiling
+  const Policy* ceiling = nullptr;     // nothing beyond it is allowed; null: no ceiling
+  const Upstream* upstream = nullptr;  // through which all is dialled; null: none
 };
 
 // A connection that can be cut.
 class OpenConnection {
  public:
   virtual ~OpenConnection() = default;
-  virtual const HostName& name() const = 0;
-  virtual uint16_t port() const = 0;
+  // Asks again, after the policy has changed.
+  virtual bool is_still_allowed() = 0;
   virtual void cut(const std::string& reason) = 0;
 };
 
@@ -52,14 +56,13 @@ class Gate : public std::enable_shared_from_this<Gate> {
 
   // Begins to serve. `sockets` in the order of linux::NetworkSocket.
   Result<void> serve(linux::NetworkSockets sockets);
-  bool is_serving() const { return serving_; }
-  // Another policy; connections that it does not allow end at once.
-  void change(uint64_t tenant, Policy policy);
+  // Another policy; connections that it does not allow end at once. After an error nothing is
+  // allowed.
+  Result<void> change(uint64_t tenant, Policy policy);
   void close();
   bool closed() const { return closed_; }
 
-  Decision decide(const HostName& name, uint16_t port) const;
-  Decision decide_name(const HostName& name) const;
+  const EffectivePolicy& policy() const { return policy_; }
   // The addresses that may be dialled. kDenied with reason address_refused if none may be.
   Task<Result<std::vector<Address>>> resolve(HostName name, uint16_t port);
 
@@ -68,6 +71,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   Result<void> record(const AuditRow& row);
 
   NameTable& names() { return names_; }
+  Spending& spending() { return spending_; }
   const Surroundings& surroundings() const { return surroundings_; }
   uint64_t next_connection() { return ++connections_seen_; }
   // False: there are too many.
@@ -78,6 +82,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   struct Records {
     NameTable names;
     AuditFile audit;
+    Spending spending;
   };
   Gate(const Surroundings& surroundings, SandboxId id, uint64_t tenant, Policy policy,
        Records records);
@@ -98,9 +103,10 @@ class Gate : public std::enable_shared_from_this<Gate> {
   Surroundings surroundings_;
   const SandboxId id_;
   uint64_t tenant_;
-  Policy policy_;
+  EffectivePolicy policy_;
   NameTable names_;
   AuditFile audit_;
+  Spending spending_;
   DenialTally tally_;
   SystemClock clock_;
   std::vector<std::unique_ptr<Descriptor>> sockets_;
@@ -110,7 +116,6 @@ class Gate : public std::enable_shared_from_this<Gate> {
   std::map<HostName, Known> known_;
   std::set<OpenConnection*> open_;
   uint64_t connections_seen_ = 0;
-  bool serving_ = false;
   bool closed_ = false;
 };
 

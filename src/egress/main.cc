@@ -64,6 +64,8 @@ Result<std::optional<egress::Policy>> read_ceiling(const std::string& path) {
     return Error(Code::kDenied, path + " must belong to root and be writable by nobody else");
   ATOLL_TRY(std::string text, read_all(file->get(), egress::kMaxPolicyFileBytes));
   ATOLL_TRY(egress::Policy policy, egress::parse_policy_file(text, path));
+  if (policy.budget.is_bounded() || policy.mode != egress::Mode::kEnforce)
+    return Error(Code::kInvalid, path + " is a ceiling, which has no budget and no mode");
   return std::optional(std::move(policy));
 }
 
@@ -86,6 +88,7 @@ Result<void> run(const egress::Options& options) {
   ATOLL_TRY([[maybe_unused]] linux::LockFile lock,
             linux::LockFile::acquire(options.run_directory + "/egress.lock"));
   ATOLL_TRY(auto ceiling, read_ceiling(options.ceiling));
+  ATOLL_TRY(auto upstream, egress::read_upstream(options.upstream));
   ATOLL_TRY(Fd state, open_file(options.state_directory, O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd listener, listen(options.run_directory));
   ATOLL_TRY_VOID(confine(state.get()));
@@ -96,7 +99,8 @@ Result<void> run(const egress::Options& options) {
                                     .directory = state.get(),
                                     .resolver = *resolver,
                                     .pipes = pipes,
-                                    .ceiling = ceiling ? &*ceiling : nullptr};
+                                    .ceiling = ceiling ? &*ceiling : nullptr,
+                                    .upstream = upstream ? &*upstream : nullptr};
   egress::Control control(surroundings, std::move(listener), options.client_uid);
   asio::signal_set signals(context, SIGTERM, SIGINT);
   signals.async_wait([&](boost::system::error_code, int) {
@@ -106,7 +110,8 @@ Result<void> run(const egress::Options& options) {
   // detached: the process owns it; ended by context.stop()
   asio::co_spawn(context, control.run(), asio::detached);
   log_info("serving", {{"client_uid", options.client_uid},
-                       {"ceiling", ceiling ? options.ceiling.c_str() : "none"}});
+                       {"ceiling", ceiling ? options.ceiling.c_str() : "none"},
+                       {"upstream", upstream ? options.upstream.c_str() : "none"}});
   context.run();
   log_info("stopped");
   return {};

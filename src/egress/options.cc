@@ -17,6 +17,7 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
                                                      {"--run-dir", &options.run_directory},
                                                      {"--client-uid", &uid},
                                                      {"--ceiling", &options.ceiling},
+                                                     {"--upstream", &options.upstream},
                                                      {"--resolvers", &options.resolvers}};
   for (size_t i = 0; i < arguments.size(); i += 2) {
     auto found = known.find(arguments[i]);

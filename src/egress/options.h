@@ -15,12 +15,13 @@ struct Options {
   std::string run_directory;    // its own: socket, lock
   uid_t client_uid = 0;
   std::string ceiling = "/etc/atoll/egress.toml";
+  std::string upstream = "/etc/atoll/upstream.toml";
   std::string resolvers = {};  // empty: those of the host
 };
 
 inline constexpr std::string_view kUsage =
     "usage: atoll-egress --state-dir D --run-dir R --client-uid N [--ceiling FILE] "
-    "[--resolvers ADDRESS[:PORT],...]";
+    "[--upstream FILE] [--resolvers ADDRESS[:PORT],...]";
 
 Result<Options> parse_options(const std::vector<std::string>& arguments);
 

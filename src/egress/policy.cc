@@ -72,7 +72,10 @@ bool Rule::names(const HostName& name) const {
 
 bool Rule::names(const Address& address) const {
   const auto* range = std::get_if<Cidr>(&target);
-  return range != nullptr && range->contains(address);
+  if (range == nullptr || !range->contains(address)) return false;
+  if (action == Action::kDeny) return true;
+  auto special = address.special_range();
+  return !special || special->contains(*range);
 }
 
 bool Rule::has_port(uint16_t port) const {
@@ -92,8 +95,10 @@ std::string Rule::target_text() const {
 Result<Target> parse_target(std::string_view text) {
   if (text.starts_with("*.")) return parse_wildcard(text);
   if (auto range = Cidr::parse(text)) {
-    if (range->first().classify() == AddressClass::kMetadata)
-      return invalid(text, "is a metadata service, which nothing can allow");
+    auto special = range->first().special_range();
+    AddressClass found = range->first().classify();
+    if (special && special->contains(*range) && is_never_dialled(found))
+      return invalid(text, "is never dialled: " + std::string(class_name(found)));
     return Target(*range);
   }
   if (auto name = HostName::parse(text)) return Target(*name);
@@ -140,9 +145,17 @@ std::string Policy::rule_name(size_t index) const {
   return "allow[" + std::to_string(index - longs) + "]";
 }
 
-bool Policy::has_ranges() const {
-  return std::any_of(rules.begin(), rules.end(),
-                     [](const Rule& rule) { return std::holds_alternative<Cidr>(rule.target); });
+std::vector<Cidr> Policy::open_ranges() const {
+  std::vector<Cidr> ranges;
+  for (const Rule& rule : rules) {
+    const auto* range = std::get_if<Cidr>(&rule.target);
+    if (range == nullptr || rule.action == Action::kDeny) continue;
+    auto holds = [&](const Cidr& other) { return other.contains(*range); };
+    if (std::any_of(ranges.begin(), ranges.end(), holds)) continue;
+    std::erase_if(ranges, [&](const Cidr& other) { return range->contains(other); });
+    ranges.push_back(*range);
+  }
+  return ranges;
 }
 
 template <typename Destination>
@@ -155,7 +168,8 @@ Decision Policy::decide_any(const Destination& destination, uint16_t port) const
       return {.action = rule.action,
               .rule = rule_name(i),
               .reason = rule.action == Action::kDeny ? "denied_by_rule" : "",
-              .protocol = rule.protocol};
+              .protocol = rule.protocol,
+              .index = i};
     if (rule.action == Action::kAllow && missed.rule.empty())
       missed = {.rule = rule_name(i), .reason = "port_not_allowed"};
   }
@@ -167,8 +181,12 @@ Decision Policy::decide(const HostName& name, uint16_t port) const {
 }
 
 Decision Policy::decide(const Address& address, uint16_t port) const {
-  if (address.classify() == AddressClass::kMetadata) return {.reason = "metadata_address"};
+  if (is_never_dialled(address.classify())) return {.reason = "address_refused"};
   return decide_any(address, port);
+}
+
+Decision Policy::decide(const Destination& destination, uint16_t port) const {
+  return std::visit([&](const auto& one) { return decide(one, port); }, destination);
 }
 
 Decision Policy::decide_name(const HostName& name) const {
@@ -183,7 +201,7 @@ Decision Policy::decide_name(const HostName& name) const {
 
 bool Policy::may_dial(const Address& address, uint16_t port) const {
   AddressClass found = address.classify();
-  if (found == AddressClass::kMetadata) return false;
+  if (is_never_dialled(found)) return false;
   Decision by_range = decide_any(address, port);
   if (by_range.reason == "denied_by_rule") return false;
   return found == AddressClass::kPublic || by_range.allowed();
@@ -194,7 +212,7 @@ Explanation explain(const Policy& policy, const HostName& name, uint16_t port) {
 }
 
 Explanation explain(const Policy& policy, const Address& address, uint16_t port) {
-  if (address.classify() == AddressClass::kMetadata) return {policy.decide(address, port), ""};
+  if (is_never_dialled(address.classify())) return {policy.decide(address, port), ""};
   return explain_any(policy, address, address.string(), port);
 }
 

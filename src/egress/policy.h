@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "egress/address.h"
+#include "egress/budget.h"
 #include "egress/host_name.h"
 
 namespace atl::egress {
@@ -21,6 +22,9 @@ inline constexpr size_t kMaxPorts = 32;
 inline constexpr uint16_t kDefaultPorts[] = {80, 443};
 
 enum class Action : unsigned char { kAllow, kDeny };
+
+// kLearn allows no more, but answers every name, so that what a program would reach is recorded.
+enum class Mode : unsigned char { kEnforce, kLearn };
 
 // What may be spoken on a connection. kAuto: TLS or HTTP/1.1, told apart by the first byte, on port
 // 443 only TLS and on port 80 only HTTP. kTcp: anything, and then only the name that was resolved
@@ -34,14 +38,20 @@ struct AnyBeneath {  // *.suffix
 };
 using Target = std::variant<HostName, AnyBeneath, Cidr>;
 
+// Where a connection goes: to a name, or to an address by itself.
+using Destination = std::variant<HostName, Address>;
+
 struct Rule {
   Action action = Action::kAllow;
   Target target;
   std::vector<uint16_t> ports = {};  // none: to allow, kDefaultPorts; to deny, every port
   Protocol protocol = Protocol::kAuto;
   bool is_short = false;  // written as one text, "pypi.org:443"
+  Budget budget = {};     // of all connections that it allows
 
   bool names(const HostName& name) const;
+  // To allow an address that is not of the public internet, the range must lie in the special range
+  // that it is of: 0.0.0.0/0 allows nothing in 10.0.0.0/8.
   bool names(const Address& address) const;
   bool has_port(uint16_t port) const;
   std::string target_text() const;
@@ -59,27 +69,31 @@ struct Decision {
   std::string rule = {};    // "rules[0]", "allow[2]", or empty
   std::string reason = {};  // why it is denied: "no_rule", "port_not_allowed", "denied_by_rule"
   Protocol protocol = Protocol::kAuto;
+  size_t index = 0;  // of `rule`, when it is allowed
 
   bool allowed() const { return action == Action::kAllow; }
 };
 
 struct Policy {
   // Those that are written as one text come last, in their own list "allow".
-  std::vector<Rule> rules;
+  std::vector<Rule> rules = {};
+  Budget budget = {};  // of all connections together
+  Mode mode = Mode::kEnforce;
 
   // A connection to a name, before it is resolved.
   Decision decide(const HostName& name, uint16_t port) const;
   // A connection to an address by itself.
   Decision decide(const Address& address, uint16_t port) const;
+  Decision decide(const Destination& destination, uint16_t port) const;
   // Whether a name is answered at all: some port of it is allowed.
   Decision decide_name(const HostName& name) const;
-  // Whether a name's address may be dialled: it is public, or a rule for ranges allows it. Never
-  // that of a metadata service.
+  // Whether a name's address may be dialled: it is public, or a rule for ranges allows it.
   bool may_dial(const Address& address, uint16_t port) const;
 
   // "rules[0]" or "allow[0]".
   std::string rule_name(size_t index) const;
-  bool has_ranges() const;
+  // The ranges of which some address is allowed, none inside another.
+  std::vector<Cidr> open_ranges() const;
   bool operator==(const Policy&) const = default;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "egress/policy_json.h"
 #include "store/toml_section.h"
@@ -28,6 +29,21 @@ void read_ports(store::TomlSection& section, Rule& rule) {
     section.refuse("ports", "names a port twice");
 }
 
+void read_budget(store::TomlSection& section, Budget& budget) {
+  auto found = section.section("budget");
+  if (!found) return;
+  for (const BudgetField& field : kBudgetFields)
+    found->whole(field.name, {1, field.most}, budget.*field.value);
+  found->finish();
+}
+
+void read_mode(store::TomlSection& section, Policy& policy) {
+  std::string mode;
+  if (!section.text("mode", mode)) return;
+  if (mode != "enforce" && mode != "learn") section.refuse("mode", "must be enforce or learn");
+  policy.mode = mode == "learn" ? Mode::kLearn : Mode::kEnforce;
+}
+
 void read_rule(store::TomlSection& section, Policy& policy) {
   std::string allow, deny, protocol;
   bool has_allow = section.text("allow", allow);
@@ -43,13 +59,51 @@ void read_rule(store::TomlSection& section, Policy& policy) {
     if (!parsed) return section.refuse("protocol", parsed.error().message());
     rule->protocol = *parsed;
   }
+  read_budget(section, rule->budget);
   section.finish();
   auto checked = check_rule(*rule);
   if (!checked) return section.refuse_section(checked.error().message());
   policy.rules.push_back(std::move(*rule));
 }
 
+void write_budget(std::string& text, const Budget& budget) {
+  std::string fields;
+  for (const BudgetField& field : kBudgetFields)
+    if (budget.*field.value != 0)
+      fields += (fields.empty() ? "" : ", ") + std::string(field.name) + " = " +
+                std::to_string(budget.*field.value);
+  text += "budget = {" + fields + "}\n";
+}
+
+void write_rule(std::string& text, const Rule& rule) {
+  text += "[[rules]]\n";
+  // Names and ranges have no character that would need to be escaped.
+  text +=
+      (rule.action == Action::kAllow ? "allow = \"" : "deny = \"") + rule.target_text() + "\"\n";
+  std::string ports;
+  for (uint16_t port : rule.ports) ports += (ports.empty() ? "" : ", ") + std::to_string(port);
+  if (!ports.empty()) text += "ports = [" + ports + "]\n";
+  if (rule.protocol != Protocol::kAuto)
+    text += "protocol = \"" + std::string(protocol_name(rule.protocol)) + "\"\n";
+  if (rule.budget.is_bounded()) write_budget(text, rule.budget);
+}
+
 }  // namespace
+
+std::string policy_file_text(const Policy& policy) {
+  std::string text = policy.mode == Mode::kLearn ? "mode = \"learn\"\n" : "";
+  if (policy.budget.is_bounded()) write_budget(text, policy.budget);
+  text += "allow = [";
+  std::string separator = "\n";
+  for (const Rule& rule : policy.rules)
+    if (rule.is_short) {
+      text += std::exchange(separator, ",\n") + "  \"" + short_rule_text(rule) + "\"";
+    }
+  text += separator == "\n" ? "]\n" : "\n]\n";
+  for (const Rule& rule : policy.rules)
+    if (!rule.is_short) write_rule(text, rule);
+  return text;
+}
 
 Result<Policy> parse_policy_file(std::string_view text, const std::string& file) {
   if (text.size() > kMaxPolicyFileBytes)
@@ -67,6 +121,8 @@ Result<Policy> parse_policy_file(std::string_view text, const std::string& file)
     else
       top.refuse("allow", rule.error().message());
   }
+  read_budget(top, policy.budget);
+  read_mode(top, policy);
   top.finish();
   if (policy.rules.size() > kMaxRules) top.refuse_section("has more than 256 rules");
   if (document.error()) return *document.error();

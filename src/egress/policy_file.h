@@ -4,6 +4,9 @@
 //   allow = "*.example.com"      # or deny = "…"
 //   ports = [443]
 //   protocol = "tls"
+//   budget = {bytes_out = 1000000}
+//   [budget]                     # of the sandbox; not in a ceiling
+//   connections = 100
 #pragma once
 
 #include <string>
@@ -18,5 +21,6 @@ inline constexpr size_t kMaxPolicyFileBytes = 256 * 1024;
 
 // `file` is for messages only; they name the line.
 Result<Policy> parse_policy_file(std::string_view text, const std::string& file);
+std::string policy_file_text(const Policy& policy);
 
 }  // namespace atl::egress

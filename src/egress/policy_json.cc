@@ -6,6 +6,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "egress/budget_json.h"
+
 namespace atl::egress {
 
 namespace json = boost::json;
@@ -77,6 +79,8 @@ Result<Rule> read_rule(const json::value& value, const std::string& field) {
       auto protocol = parse_protocol(text);
       if (!protocol) return in_field(protocol.error(), field + ".protocol");
       rule.protocol = *protocol;
+    } else if (key == "budget") {
+      ATOLL_TRY(rule.budget, budget_from_json(entry, field + ".budget"));
     } else {
       return unknown(field + "." + std::string(key));
     }
@@ -121,13 +125,24 @@ Result<Protocol> parse_protocol(std::string_view text) {
 Result<void> check_rule(const Rule& rule) {
   if (rule.action == Action::kDeny && rule.protocol != Protocol::kAuto)
     return Error(Code::kInvalid, "a rule that denies has no protocol");
+  if (rule.action == Action::kDeny && rule.budget.is_bounded())
+    return Error(Code::kInvalid, "a rule that denies has no budget");
   return {};
 }
 
 Result<Policy> policy_from_json(const json::object& object) {
   for (const auto& [key, value] : object)
-    if (key != "rules" && key != "allow") return unknown(std::string(key));
+    if (key != "rules" && key != "allow" && key != "budget" && key != "mode")
+      return unknown(std::string(key));
   Policy policy;
+  if (const json::value* budget = object.if_contains("budget")) {
+    ATOLL_TRY(policy.budget, budget_from_json(*budget, "budget"));
+  }
+  if (const json::value* mode = object.if_contains("mode")) {
+    ATOLL_TRY(std::string_view text, read_text(*mode, "mode"));
+    if (text != "enforce" && text != "learn") return invalid("mode", "must be enforce or learn");
+    policy.mode = text == "learn" ? Mode::kLearn : Mode::kEnforce;
+  }
   ATOLL_TRY_VOID(read_list(object, "rules", policy));
   ATOLL_TRY_VOID(read_list(object, "allow", policy));
   return policy;
@@ -164,11 +179,14 @@ json::object policy_to_json(const Policy& policy) {
       std::string_view name = protocol_name(rule.protocol);
       entry["protocol"] = json::string(name.data(), name.size());
     }
+    if (rule.budget.is_bounded()) entry["budget"] = budget_to_json(rule.budget);
     rules.emplace_back(std::move(entry));
   }
   json::object object;
   object["allow"] = std::move(allow);
   if (!rules.empty()) object["rules"] = std::move(rules);
+  if (policy.budget.is_bounded()) object["budget"] = budget_to_json(policy.budget);
+  if (policy.mode == Mode::kLearn) object["mode"] = "learn";
   return object;
 }
 

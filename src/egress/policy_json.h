@@ -1,7 +1,7 @@
 // A policy as JSON, the form in which the API takes and shows it and in which egress is told:
 //   {"rules": [{"allow": "*.example.com", "ports": [443], "protocol": "tls"}, {"deny": "…"}],
-//    "allow": ["pypi.org", "files.pythonhosted.org:443"]}
-// Both lists may be missing. Strict: an unknown key is an error, and every error names its field.
+//    "allow": ["pypi.org", "files.pythonhosted.org:443"], "budget": {…}, "mode": "learn"}
+// All may be missing. Strict: an unknown key is an error, and every error names its field.
 #pragma once
 
 #include <string>

@@ -64,11 +64,34 @@ TEST(Policy, DialsOnlyThePublicInternetUnlessARangeSaysSo) {
   EXPECT_FALSE(policy.may_dial(address("10.1.0.1"), 443));
   EXPECT_FALSE(policy.may_dial(address("::ffff:8.8.8.8"), 443));
   Policy wide = policy_of(R"({"allow":["0.0.0.0/0","::/0"]})");
-  EXPECT_TRUE(wide.may_dial(address("127.0.0.1"), 443));
-  EXPECT_FALSE(wide.may_dial(address("169.254.169.254"), 80));
-  EXPECT_EQ(wide.decide(address("169.254.169.254"), 80).reason, "metadata_address");
+  // Too wide to speak of what is not public; and some things nothing can allow.
+  EXPECT_TRUE(wide.decide(address("8.8.8.8"), 443).allowed());
+  EXPECT_TRUE(wide.decide(address("2606:4700::1111"), 443).allowed());
+  for (const char* text : {"127.0.0.1", "10.0.0.1", "100.64.0.1", "169.254.1.1", "fd00::1", "::1"})
+    EXPECT_EQ(wide.decide(address(text), 443).reason, "no_rule") << text;
+  for (const char* text : {"169.254.169.254", "fd00:ec2::254", "0.0.0.0", "224.0.0.1", "ff02::1",
+                           "255.255.255.255", "::ffff:8.8.8.8", "64:ff9b::808:808"}) {
+    EXPECT_EQ(wide.decide(address(text), 80).reason, "address_refused") << text;
+    EXPECT_FALSE(wide.may_dial(address(text), 80)) << text;
+  }
+  Policy local = policy_of(R"({"allow":["169.254.0.0/16","127.0.0.0/8","10.0.0.0/8:22"]})");
+  EXPECT_TRUE(local.decide(address("169.254.1.1"), 80).allowed());
+  EXPECT_FALSE(local.decide(address("169.254.169.254"), 80).allowed());
+  EXPECT_TRUE(local.may_dial(address("127.0.0.1"), 80));
+  EXPECT_EQ(local.decide(address("10.1.1.1"), 80).reason, "port_not_allowed");
   Policy without = policy_of(R"({"rules":[{"deny":"8.8.8.0/24"}]})");
   EXPECT_FALSE(without.may_dial(address("8.8.8.8"), 443));
+}
+
+TEST(Policy, OpensEachRangeOnce) {
+  auto texts = [](std::string_view json) {
+    std::string all;
+    for (const Cidr& range : policy_of(json).open_ranges()) all += range.string() + " ";
+    return all;
+  };
+  EXPECT_EQ(texts(R"({"allow":["a.b","10.1.0.0/16","10.0.0.0/8:22","10.2.3.4","fd00::/8"]})"),
+            "10.0.0.0/8 fd00::/8 ");
+  EXPECT_EQ(texts(R"({"rules":[{"deny":"10.0.0.0/8"}],"allow":["10.1.0.0/16"]})"), "10.1.0.0/16 ");
 }
 
 TEST(Policy, ExplainsTheSmallestChange) {
@@ -87,6 +110,9 @@ TEST(Policy, JsonGoesBothWays) {
   Policy policy = policy_of(kExample);
   EXPECT_EQ(policy_of(boost::json::serialize(policy_to_json(policy))), policy);
   EXPECT_EQ(boost::json::serialize(policy_to_json({})), R"({"allow":[]})");
+  std::string more = R"({"allow":["a.b"],"rules":[{"allow":"c.d","budget":{"bytes_out":5}}],)"
+                     R"("budget":{"connections":2,"requests_per_second":9},"mode":"learn"})";
+  EXPECT_EQ(boost::json::serialize(policy_to_json(policy_of(more))), more);
 }
 
 TEST(Policy, ErrorsNameTheField) {
@@ -110,6 +136,15 @@ TEST(Policy, ErrorsNameTheField) {
             "network.rules[0].protocol");
   EXPECT_EQ(field_of(R"({"rules":[{"allow":"a.b","path":"/x"}]})"), "network.rules[0].path");
   EXPECT_EQ(field_of(R"({"other":1})"), "network.other");
+  EXPECT_EQ(field_of(R"({"mode":"off"})"), "network.mode");
+  EXPECT_EQ(field_of(R"({"budget":{}})"), "network.budget");
+  EXPECT_EQ(field_of(R"({"budget":{"bytes":1}})"), "network.budget.bytes");
+  EXPECT_EQ(field_of(R"({"budget":{"bytes_out":0}})"), "network.budget.bytes_out");
+  EXPECT_EQ(field_of(R"({"rules":[{"allow":"a.b","budget":{"bytes_in":1.5}}]})"),
+            "network.rules[0].budget.bytes_in");
+  EXPECT_EQ(field_of(R"({"rules":[{"deny":"a.b","budget":{"bytes_in":1}}]})"), "network.rules[0]");
+  EXPECT_EQ(field_of(R"({"allow":["224.0.0.0/4"]})"), "network.allow[0]");
+  EXPECT_EQ(field_of(R"({"allow":["::ffff:0:0/96"]})"), "network.allow[0]");
   EXPECT_EQ(field_of("[]"), "network");
 }
 
@@ -129,6 +164,17 @@ protocol = "tcp"
                                   "policy.toml");
   ASSERT_TRUE(policy.ok()) << policy.error().message();
   EXPECT_EQ(*policy, policy_of(kExample));
+}
+
+TEST(PolicyFile, IsWrittenAsItIsRead) {
+  for (const char* json :
+       {kExample, "{}", R"({"mode":"learn","budget":{"bytes_in":3,"connections":1}})",
+        R"({"rules":[{"allow":"c.d","ports":[1,2],"budget":{"requests_per_second":7}}]})"}) {
+    Policy policy = policy_of(json);
+    auto again = parse_policy_file(policy_file_text(policy), "p.toml");
+    ASSERT_TRUE(again.ok()) << again.error().message() << "\n" << policy_file_text(policy);
+    EXPECT_EQ(*again, policy) << policy_file_text(policy);
+  }
 }
 
 TEST(PolicyFile, ErrorsNameTheLine) {

@@ -12,7 +12,13 @@
 #include <boost/asio/write.hpp>
 
 #include "egress/client_hello.h"
+#include "egress/dial.h"
+#include "egress/proxy_request.h"
+#include "egress/purse.h"
+#include "egress/refusal_page.h"
 #include "egress/request_stream.h"
+#include "egress/spoken_protocol.h"
+#include "egress/synthetic.h"
 
 namespace atl::egress {
 
@@ -23,28 +29,13 @@ namespace {
 
 constexpr std::chrono::seconds kOpeningTime{15};  // until the first bytes are understood
 constexpr std::chrono::seconds kDialTime{15};
+constexpr std::chrono::seconds kLearningTime{2};
 constexpr size_t kReadBytes = 16 * 1024;
-constexpr uint16_t kTlsPort = 443, kHttpPort = 80;
+
+constexpr std::string_view kEstablished = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 Error denied(std::string_view reason) {
   return Error(Code::kDenied, std::string(reason)).with_reason(reason);
-}
-
-std::string refusal_page(const std::string& reason) {
-  std::string body = "{\"error\":{\"code\":\"egress_denied\",\"message\":\"" + reason + "\"}}\n";
-  return "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\n"
-         "Content-Length: " +
-         std::to_string(body.size()) + "\r\n\r\n" + body;
-}
-
-// What the first byte begins, as far as the rule and the port let it.
-Result<Protocol> tell_protocol(Protocol wanted, uint16_t port, char first) {
-  bool tls = begins_as_tls(first);
-  bool may_be_tls = wanted == Protocol::kTls || (wanted == Protocol::kAuto && port != kHttpPort);
-  bool may_be_http = wanted == Protocol::kHttp || (wanted == Protocol::kAuto && port != kTlsPort);
-  if (tls && may_be_tls) return Protocol::kTls;
-  if (!tls && may_be_http) return Protocol::kHttp;
-  return denied("protocol_refused");
 }
 
 class Relay final : public OpenConnection, public std::enable_shared_from_this<Relay> {
@@ -54,7 +45,8 @@ class Relay final : public OpenConnection, public std::enable_shared_from_this<R
         inside_(gate_->surroundings().executor),
         outside_(gate_->surroundings().executor),
         timer_(gate_->surroundings().executor),
-        both_done_(gate_->surroundings().executor, asio::steady_timer::time_point::max()) {
+        both_done_(gate_->surroundings().executor, asio::steady_timer::time_point::max()),
+        purse_(gate_->spending()) {
     number_ = gate_->next_connection();
     boost::system::error_code error;
     inside_.assign(asio::ip::tcp::v4(), accepted.get(), error);
@@ -64,8 +56,7 @@ class Relay final : public OpenConnection, public std::enable_shared_from_this<R
 
   Task<void> run();
 
-  const HostName& name() const override { return *name_; }
-  uint16_t port() const override { return port_; }
+  bool is_still_allowed() override;
   void cut(const std::string& reason) override {
     if (end_reason_.empty()) end_reason_ = reason;
     close_both();
@@ -77,15 +68,21 @@ class Relay final : public OpenConnection, public std::enable_shared_from_this<R
   Task<Result<void>> read_hello();
   Task<Result<void>> read_request();
   Task<Result<void>> read_more();
+  Task<Result<void>> say(std::string_view text);
   Task<Result<void>> dial();
   Task<Result<void>> dial_one(Address address);
-  Result<void> find_name();
+  Result<void> find_destination();
+  Result<void> find_address(const Address& address);
+  Task<Result<void>> find_proxied();
+  Task<Result<void>> learn();
+  Destination destination() const { return name_ ? Destination(*name_) : Destination(*literal_); }
+  // A budget is used up.
+  void end_by(const Error& overdraft);
   AuditRow row(AuditEvent event) const;
   Task<void> refuse(Error error);
 
   Task<void> carry();
-  Task<void> pump([[maybe_unused]] std::shared_ptr<Relay> self, Socket& from, Socket& to,
-                  uint64_t& bytes);
+  Task<void> pump([[maybe_unused]] std::shared_ptr<Relay> self, Flow flow);
   Task<void> pump_requests([[maybe_unused]] std::shared_ptr<Relay> self);
   Task<bool> drain(Pipe& pipe, size_t left, Socket& to);
   void arm(std::chrono::seconds time);
@@ -96,14 +93,19 @@ class Relay final : public OpenConnection, public std::enable_shared_from_this<R
   Socket inside_, outside_;
   asio::steady_timer timer_, both_done_;
   uint64_t number_ = 0;
+  // Where it goes: one of both.
   std::optional<HostName> name_;
+  std::optional<Address> literal_;
+  bool is_proxied_ = false;  // the program has asked us by CONNECT
   std::string destination_;
   std::optional<Address> dialled_;
   uint16_t port_ = 0;
   Decision decision_;
   Protocol protocol_ = Protocol::kTcp;
-  std::string opening_;  // bytes from inside that did not go on yet
+  std::optional<Protocol> learned_;  // what would have been spoken
+  std::string opening_;              // bytes from inside that did not go on yet
   std::optional<RequestStream> requests_;
+  Purse purse_;
   uint64_t bytes_out_ = 0, bytes_in_ = 0;
   unsigned pumps_ = 0;
   std::string end_reason_;
@@ -130,13 +132,32 @@ AuditRow Relay::row(AuditEvent event) const {
   made.address = dialled_ ? dialled_->string() : destination_;
   made.port = port_;
   made.protocol = decision_.allowed() ? std::string(protocol_name(protocol_)) : "tcp";
+  if (learned_) made.protocol = protocol_name(*learned_);
+  if (dialled_ && gate_->surroundings().upstream) made.via = "upstream";
   made.rule = decision_.rule;
   made.connection = number_;
   return made;
 }
 
+bool Relay::is_still_allowed() {
+  if (!decision_.allowed()) return true;  // nothing was allowed yet
+  Decision now = gate_->policy().decide(destination(), port_);
+  // What was said so far was looked at by the rules that were.
+  bool same = now.allowed() && now.protocol == decision_.protocol;
+  bool checked = dialled_ && name_ && gate_->surroundings().upstream == nullptr;
+  if (!same || (checked && !gate_->policy().may_dial(*dialled_, port_))) return false;
+  decision_ = now;
+  purse_.set_rule(now.index);
+  return true;
+}
+
+void Relay::end_by(const Error& overdraft) {
+  decision_.rule = overdraft.field();
+  cut(std::string(overdraft.reason()));
+}
+
 // The destination that the program dialled is the socket's own address.
-Result<void> Relay::find_name() {
+Result<void> Relay::find_destination() {
   sockaddr_storage local = {};
   socklen_t bytes = sizeof local;
   if (getsockname(inside_.native_handle(), reinterpret_cast<sockaddr*>(&local), &bytes) != 0)
@@ -146,9 +167,48 @@ Result<void> Relay::find_name() {
   destination_ = address->string();
   port_ = ntohs(local.ss_family == AF_INET ? reinterpret_cast<sockaddr_in*>(&local)->sin_port
                                            : reinterpret_cast<sockaddr_in6*>(&local)->sin6_port);
-  name_ = gate_->names().find(*address);
-  if (!name_) return denied("unknown_address");
+  is_proxied_ = port_ == kProxyPort &&
+                (*address == Address::v4(kInsideV4) || *address == Address::v6(kInsideV6));
+  return is_proxied_ ? Result<void>() : find_address(*address);
+}
+
+// It stands for a name, or for itself.
+Result<void> Relay::find_address(const Address& address) {
+  destination_ = address.string();
+  name_ = gate_->names().find(address);
+  if (!name_ && is_synthetic(address.bytes())) return denied("unknown_address");
+  if (!name_) literal_ = address;
   return {};
+}
+
+Task<Result<void>> Relay::find_proxied() {
+  protocol_ = Protocol::kHttp;  // so that a refusal is a page
+  auto request = parse_proxy_request(opening_);
+  while (request && !*request) {
+    ATOLL_CO_TRY_VOID(co_await read_more());
+    request = parse_proxy_request(opening_);
+  }
+  if (!request) co_return std::move(request).error();
+  port_ = (*request)->port;
+  if (const auto* name = std::get_if<HostName>(&(*request)->to)) name_ = *name;
+  destination_.clear();
+  if (const auto* address = std::get_if<Address>(&(*request)->to))
+    ATOLL_CO_TRY_VOID(find_address(*address));
+  opening_.erase(0, (*request)->bytes);
+  co_return Result<void>();
+}
+
+// Nothing is dialled: only what it begins to say is looked at.
+Task<Result<void>> Relay::learn() {
+  decision_.rule.clear();
+  arm(kLearningTime);
+  if (is_proxied_) ATOLL_CO_TRY_VOID(co_await say(kEstablished));
+  Result<void> read;
+  if (opening_.empty()) read = co_await read_more();
+  learned_ = read ? guess_protocol(opening_) : Protocol::kTcp;
+  protocol_ = *learned_;
+  end_reason_.clear();
+  co_return denied("learning");
 }
 
 Task<Result<void>> Relay::read_more() {
@@ -167,9 +227,11 @@ Task<Result<void>> Relay::read_hello() {
     if (!hello) co_return denied("bad_hello");
     if (*hello) {
       if ((*hello)->is_encrypted) co_return denied("encrypted_hello");
+      // To an address by itself no name is asked for.
+      if (!(*hello)->server_name && literal_) co_return Result<void>();
       if (!(*hello)->server_name) co_return denied("no_server_name");
       auto asked = HostName::parse(*(*hello)->server_name);
-      if (!asked || *asked != *name_) co_return denied("server_name_mismatch");
+      if (!asked || asked != name_) co_return denied("server_name_mismatch");
       co_return Result<void>();
     }
     ATOLL_CO_TRY_VOID(co_await read_more());
@@ -178,21 +240,21 @@ Task<Result<void>> Relay::read_hello() {
 
 Task<Result<void>> Relay::read_request() {
   // A stream of its own: the one that goes on with the connection must see the bytes again.
-  RequestStream first(*name_, port_);
+  RequestStream first(destination(), port_);
   while (true) {
     auto passed = first.pass(opening_);
     if (!passed) co_return std::move(passed).error();
     if (*passed > 0) break;
     ATOLL_CO_TRY_VOID(co_await read_more());
   }
-  requests_.emplace(*name_, port_);
+  requests_.emplace(destination(), port_);
   co_return Result<void>();
 }
 
 Task<Result<void>> Relay::read_opening() {
   protocol_ = decision_.protocol;
   if (protocol_ == Protocol::kTcp) co_return Result<void>();
-  ATOLL_CO_TRY_VOID(co_await read_more());
+  if (opening_.empty()) ATOLL_CO_TRY_VOID(co_await read_more());
   ATOLL_CO_TRY(protocol_, tell_protocol(decision_.protocol, port_, opening_[0]));
   if (protocol_ == Protocol::kTls) {
     auto read = co_await read_hello();
@@ -208,30 +270,21 @@ Task<Result<void>> Relay::dial_one(Address address) {
   AuditRow allowed = row(AuditEvent::kConnect);
   allowed.allowed = true;
   if (!gate_->record(allowed)) co_return denied("audit_failed");
-  boost::system::error_code error;
-  outside_ = Socket(gate_->surroundings().executor);
-  bool is_v4 = address.family() == Address::Family::kV4;
-  outside_.open(is_v4 ? asio::ip::tcp::v4() : asio::ip::tcp::v6(), error);
-  if (error) co_return denied("dial_failed");
-  sockaddr_storage to;
-  socklen_t bytes = address.to_sockaddr(port_, to);
-  asio::ip::tcp::endpoint endpoint;
-  endpoint.resize(bytes);
-  memcpy(endpoint.data(), &to, bytes);
-  auto [failed] = co_await outside_.async_connect(endpoint, kToken);
+  Wanted to{destination(), port_};
+  auto connected = co_await connect_out(*gate_, outside_, address, to);
   if (!end_reason_.empty()) co_return denied(end_reason_);
-  if (failed) co_return denied("dial_failed");
-  outside_.set_option(asio::ip::tcp::no_delay(true), error);
-  inside_.set_option(asio::ip::tcp::no_delay(true), error);
-  co_return Result<void>();
+  boost::system::error_code ignored;
+  inside_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  co_return connected;
 }
 
 Task<Result<void>> Relay::dial() {
-  auto addresses = co_await gate_->resolve(*name_, port_);
+  Wanted to{destination(), port_};
+  auto addresses = co_await find_addresses(*gate_, to);
   if (!addresses) co_return std::move(addresses).error();
   if (!end_reason_.empty()) co_return denied(end_reason_);
   // The policy may have changed while the name was asked for.
-  if (!gate_->decide(*name_, port_).allowed()) co_return denied("policy_changed");
+  if (!gate_->policy().decide(destination(), port_).allowed()) co_return denied("policy_changed");
   Result<void> dialled = denied("dial_failed");
   for (const Address& address : *addresses) {
     dialled = co_await dial_one(address);
@@ -240,12 +293,27 @@ Task<Result<void>> Relay::dial() {
   co_return dialled;
 }
 
+Task<Result<void>> Relay::say(std::string_view text) {
+  asio::const_buffer bytes = asio::buffer(text);
+  auto [error, sent] = co_await asio::async_write(inside_, bytes, kToken);
+  if (error) co_return denied("closed_early");
+  co_return Result<void>();
+}
+
 Task<Result<void>> Relay::open() {
-  ATOLL_CO_TRY_VOID(find_name());
-  decision_ = gate_->decide(*name_, port_);
-  if (!decision_.allowed()) co_return denied(decision_.reason);
+  ATOLL_CO_TRY_VOID(find_destination());
   if (!gate_->enter(this)) co_return denied("too_many_connections");
   arm(kOpeningTime);
+  if (is_proxied_) ATOLL_CO_TRY_VOID(co_await find_proxied());
+  decision_ = gate_->policy().decide(destination(), port_);
+  if (gate_->policy().learns_of(decision_)) {
+    auto learned = co_await learn();
+    co_return learned;
+  }
+  if (!decision_.allowed()) co_return denied(decision_.reason);
+  purse_.set_rule(decision_.index);
+  ATOLL_CO_TRY_VOID(purse_.begin());
+  if (is_proxied_) ATOLL_CO_TRY_VOID(co_await say(kEstablished));
   ATOLL_CO_TRY_VOID(co_await read_opening());
   arm(kDialTime);
   auto dialled = co_await dial();
@@ -257,12 +325,16 @@ Task<void> Relay::refuse(Error error) {
   bool was_recorded = dialled_.has_value();
   AuditRow made = row(was_recorded ? AuditEvent::kClosed : AuditEvent::kConnect);
   made.reason = error.reason().empty() ? "failed" : error.reason();
+  if (!error.field().empty()) made.rule = error.field();
   // Nothing was sent: there is nothing to decide.
   bool nothing_said = made.reason == "closed_early" && opening_.empty();
   if (nothing_said) made.allowed = decision_.allowed();
   (void)gate_->record(made);
-  if (protocol_ == Protocol::kHttp && inside_.is_open() && !opening_.empty()) {
-    std::string page = refusal_page(made.reason);
+  bool has_asked = is_proxied_ || !opening_.empty();
+  if (protocol_ == Protocol::kHttp && inside_.is_open() && has_asked) {
+    bool is_later = made.reason == "budget_requests";
+    std::string page = refusal_page(is_later ? "429 Too Many Requests" : "403 Forbidden",
+                                    std::string(made.reason));
     asio::const_buffer bytes = asio::buffer(page);
     auto [failed, sent] = co_await asio::async_write(inside_, bytes, kToken);
     boost::system::error_code ignored;
@@ -292,15 +364,20 @@ Task<bool> Relay::drain(Pipe& pipe, size_t left, Socket& to) {
   co_return left == 0;
 }
 
-Task<void> Relay::pump([[maybe_unused]] std::shared_ptr<Relay> self, Socket& from, Socket& to,
-                       uint64_t& bytes) {
+Task<void> Relay::pump([[maybe_unused]] std::shared_ptr<Relay> self, Flow flow) {
+  Socket& from = flow == Flow::kOut ? inside_ : outside_;
+  Socket& to = flow == Flow::kOut ? outside_ : inside_;
+  uint64_t& bytes = flow == Flow::kOut ? bytes_out_ : bytes_in_;
   while (from.is_open() && to.is_open()) {
     auto [error] = co_await from.async_wait(Socket::wait_read, kToken);
     if (error || !from.is_open()) break;
+    auto most = purse_.share(from.native_handle(), flow, kPipeBytes);
+    if (!most) end_by(most.error());
+    if (!most) break;
     auto pipe = gate_->surroundings().pipes.take();
     if (!pipe) break;
-    ssize_t count = splice(from.native_handle(), nullptr, pipe->write_end.get(), nullptr,
-                           kPipeBytes, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    ssize_t count = splice(from.native_handle(), nullptr, pipe->write_end.get(), nullptr, *most,
+                           SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (count < 0 && errno == EAGAIN) {
       gate_->surroundings().pipes.give_back(std::move(*pipe));
       continue;
@@ -313,6 +390,7 @@ Task<void> Relay::pump([[maybe_unused]] std::shared_ptr<Relay> self, Socket& fro
       note_done();
       co_return;
     }
+    purse_.spend(flow, static_cast<uint64_t>(count));
     bool drained = co_await drain(*pipe, static_cast<size_t>(count), to);
     if (!drained) break;
     bytes += static_cast<uint64_t>(count);
@@ -327,6 +405,10 @@ Task<void> Relay::pump_requests([[maybe_unused]] std::shared_ptr<Relay> self) {
   boost::system::error_code ignored;
   while (true) {
     auto passed = requests_->pass(waiting);
+    auto paid = passed ? purse_.count_requests(requests_->requests()) : Result<void>();
+    if (passed && paid) paid = purse_.spend_piece(*passed);
+    if (!paid) end_by(paid.error());
+    if (!paid) break;
     if (!passed) {
       AuditRow refused = row(AuditEvent::kConnect);
       refused.reason = passed.error().reason();
@@ -358,7 +440,9 @@ Task<void> Relay::pump_requests([[maybe_unused]] std::shared_ptr<Relay> self) {
 Task<void> Relay::carry() {
   auto self = shared_from_this();
   auto executor = gate_->surroundings().executor;
-  if (!requests_ && !opening_.empty()) {
+  auto paid = requests_ ? Result<void>() : purse_.spend_piece(opening_.size());
+  if (!paid) end_by(paid.error());
+  if (!requests_ && paid && !opening_.empty()) {
     std::string first = std::move(opening_);
     asio::const_buffer bytes = asio::buffer(first);
     auto [failed, sent] = co_await asio::async_write(outside_, bytes, kToken);
@@ -370,9 +454,9 @@ Task<void> Relay::carry() {
   if (requests_)
     asio::co_spawn(executor, pump_requests(self), asio::detached);
   else  // owns a share too
-    asio::co_spawn(executor, pump(self, inside_, outside_, bytes_out_), asio::detached);
+    asio::co_spawn(executor, pump(self, Flow::kOut), asio::detached);
   // detached: owns a share, as the other
-  asio::co_spawn(executor, pump(self, outside_, inside_, bytes_in_), asio::detached);
+  asio::co_spawn(executor, pump(self, Flow::kIn), asio::detached);
   while (pumps_ > 0) co_await both_done_.async_wait(kToken);
 }
 

@@ -1,6 +1,7 @@
 #include "egress/request_stream.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "http/head.h"
 
@@ -134,18 +135,38 @@ Result<void> RequestStream::check_head(std::string_view head) {
 Result<void> RequestStream::check_host(const http::Headers& headers) const {
   auto host = headers.find("host");
   if (!host) return refused("host_mismatch", "no Host");
-  if (!is_authority_of(*host, name_, port_))
-    return refused("host_mismatch", "Host is not " + name_.string());
+  if (!is_authority_of(*host, to_, port_))
+    return refused("host_mismatch", "Host is not where the connection goes");
   return {};
 }
 
-bool is_authority_of(std::string_view authority, const HostName& name, uint16_t port) {
-  size_t colon = authority.find(':');
-  auto parsed = HostName::parse(authority.substr(0, colon));
-  if (!parsed || *parsed != name) return false;
-  if (colon == authority.npos) return true;
-  std::string wanted = std::to_string(port);
-  return authority.substr(colon + 1) == wanted;
+std::optional<Authority> parse_authority(std::string_view text) {
+  bool bracketed = text.starts_with('[');
+  size_t end = bracketed ? text.find(']') : text.find(':');
+  if (bracketed && end == text.npos) return std::nullopt;
+  std::string_view host = bracketed ? text.substr(1, end - 1) : text.substr(0, end);
+  std::string_view tail =
+      end == text.npos ? std::string_view() : text.substr(bracketed ? end + 1 : end);
+  std::optional<uint16_t> port;
+  if (!tail.empty()) {
+    uint16_t number = 0;
+    auto [stop, error] = std::from_chars(tail.data() + 1, tail.data() + tail.size(), number);
+    bool plain = tail[0] == ':' && tail.size() > 1 && tail[1] != '0';
+    if (!plain || error != std::errc() || stop != tail.data() + tail.size()) return std::nullopt;
+    port = number;
+  }
+  if (auto address = Address::parse(host)) {
+    if (bracketed != (address->family() == Address::Family::kV6)) return std::nullopt;
+    return Authority{*address, port};
+  }
+  auto name = HostName::parse(host);
+  if (!name || bracketed) return std::nullopt;
+  return Authority{*name, port};
+}
+
+bool is_authority_of(std::string_view authority, const Destination& to, uint16_t port) {
+  auto parsed = parse_authority(authority);
+  return parsed && parsed->to == to && parsed->port.value_or(port) == port;
 }
 
 }  // namespace atl::egress

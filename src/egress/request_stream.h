@@ -1,6 +1,6 @@
 // The requests of one plain HTTP/1.1 connection, looked at before they go on: each must be for the
-// one name that the connection is for, and everything that two readers could see in two ways is
-// refused. Nothing is changed: what passes is passed byte by byte.
+// one destination that the connection is for, and everything that two readers could see in two ways
+// is refused. Nothing is changed: what passes is passed byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "egress/host_name.h"
+#include "egress/policy.h"
 #include "http/parser.h"
 
 namespace atl::egress {
@@ -45,7 +46,7 @@ class ChunkFraming {
 
 class RequestStream {
  public:
-  RequestStream(HostName name, uint16_t port) : name_(std::move(name)), port_(port) {}
+  RequestStream(Destination to, uint16_t port) : to_(std::move(to)), port_(port) {}
 
   // Looks at `bytes`, which follow those that have passed. How many may go on; 0: the head is not
   // complete. An error ends the connection; its reason is one of a fixed list.
@@ -61,7 +62,7 @@ class RequestStream {
   Result<void> check_head(std::string_view head);
   Result<void> check_host(const http::Headers& headers) const;
 
-  const HostName name_;
+  const Destination to_;
   const uint16_t port_;
   http::HeaderScanner scanner_;
   uint64_t body_left_ = 0;
@@ -70,7 +71,13 @@ class RequestStream {
   std::string method_, path_;
 };
 
-// Whether an authority ("name" or "name:port") means this name and port.
-bool is_authority_of(std::string_view authority, const HostName& name, uint16_t port);
+// Whether an authority ("name", "name:port", "[v6]:port") means this destination and port.
+bool is_authority_of(std::string_view authority, const Destination& to, uint16_t port);
+
+struct Authority {
+  Destination to;
+  std::optional<uint16_t> port;
+};
+std::optional<Authority> parse_authority(std::string_view text);
 
 }  // namespace atl::egress

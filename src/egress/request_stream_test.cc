@@ -29,6 +29,21 @@ TEST(RequestStream, PassesRequestsForItsName) {
   EXPECT_EQ(requests.path(), "/x");
 }
 
+TEST(RequestStream, AnAddressIsItsOwnHost) {
+  auto passes = [](const char* to, const std::string& host) {
+    RequestStream requests(*Address::parse(to), 8080);
+    return requests.pass("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n").ok();
+  };
+  EXPECT_TRUE(passes("10.0.0.1", "10.0.0.1"));
+  EXPECT_TRUE(passes("10.0.0.1", "10.0.0.1:8080"));
+  EXPECT_TRUE(passes("fd00::1", "[fd00:0::1]:8080"));
+  for (const char* host : {"10.0.0.2", "10.0.0.1:80", "010.0.0.1", "a.example", "[10.0.0.1]",
+                           "10.0.0.1:", "10.0.0.1:08080", "167772161"})
+    EXPECT_FALSE(passes("10.0.0.1", host)) << host;
+  EXPECT_FALSE(passes("fd00::1", "fd00::1"));
+  EXPECT_FALSE(passes("fd00::1", "[fd00::1"));
+}
+
 TEST(RequestStream, PassesTheSameInPieces) {
   std::string bytes = request("Transfer-Encoding: chunked\r\n", "PUT / HTTP/1.1") +
                       "5\r\nhello\r\n0\r\n\r\n" + request("Content-Length: 4\r\n") + "body";

@@ -26,6 +26,8 @@ inline constexpr char kInsideV4Text[] = "198.18.0.1";
 // Low ports, which ordinary programs cannot take while egress is away.
 inline constexpr uint16_t kConnectionPort = 1;
 inline constexpr uint16_t kDnsPort = 53;
+// Of the own address: what comes to it is handed to the connection port, so nobody can take it.
+inline constexpr uint16_t kProxyPort = 3128;
 
 // The first ones are left free.
 inline constexpr uint32_t kFirstSynthetic = 256;
@@ -42,6 +44,14 @@ constexpr V6Bytes synthetic_v6(uint32_t number) {
   uint32_t host = kFirstSynthetic + number;
   for (unsigned i = 0; i < 4; ++i) bytes[15 - i] = static_cast<unsigned char>(host >> (8 * i));
   return bytes;
+}
+
+// Whether an address of 4 or 16 bytes is of a synthetic range.
+constexpr bool is_synthetic(std::span<const unsigned char> bytes) {
+  if (bytes.size() == 4) return bytes[0] == kSyntheticV4[0] && (bytes[1] & 0xfe) == kSyntheticV4[1];
+  for (size_t i = 0; i < kSyntheticV6Bits / 8; ++i)
+    if (bytes[i] != kSyntheticV6[i]) return false;
+  return true;
 }
 
 // Of an address of 4 or 16 bytes; nothing if it stands for no name.

@@ -2,7 +2,10 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "base/file.h"
+#include "egress/policy_json.h"
 #include "linux/unix_socket.h"
 
 namespace atl::isolate {
@@ -100,8 +103,38 @@ Task<Result<EgressClient::Sockets>> JailDriver::reopen_sockets(SandboxId id) {
   co_return std::move(answer.sockets);
 }
 
+// What the kernel hands to egress. Egress decides, so it does no harm when this is more than it
+// allows; but a connection that the kernel refuses never looks open.
+Task<Result<void>> JailDriver::open_ranges(SandboxId id, std::vector<egress::Cidr> ranges) {
+  auto open = open_ranges_.find(id);
+  bool same = open == open_ranges_.end() ? ranges.empty() : open->second == ranges;
+  if (same) co_return Result<void>();
+  warden::Message message = {};
+  message.request.operation = warden::Operation::kRanges;
+  set_id(message.request, id);
+  if (ranges.size() > message.ranges.list.size())
+    co_return Error(Code::kInvalid, "too many ranges").with_reason("invalid_network_rule");
+  for (const egress::Cidr& range : ranges) {
+    linux::AddressRange& one = message.ranges.list[message.ranges.count++];
+    auto bytes = range.first().bytes();
+    one.prefix_bits = static_cast<uint8_t>(range.prefix_bits());
+    one.address_bytes = static_cast<uint8_t>(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), one.first.begin());
+  }
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(message));
+  ATOLL_CO_TRY_VOID(to_result(answer.reply, "open ranges"));
+  open_ranges_[id] = std::move(ranges);
+  co_return Result<void>();
+}
+
 Task<Result<void>> JailDriver::set_network(SandboxId id, uint64_t tenant, std::string policy) {
+  std::vector<egress::Cidr> ranges;
+  // Egress reads the same text, and says what is wrong with it.
+  if (auto parsed = egress::parse_policy_json(policy)) ranges = parsed->open_ranges();
+  auto opened = co_await open_ranges(id, std::move(ranges));
+  // Told whatever became of the ranges: what it no longer allows must end.
   auto set = co_await egress_.set_policy(id, tenant, std::move(policy));
+  if (!opened) co_return std::move(opened).error();
   co_return set;
 }
 
@@ -111,6 +144,7 @@ Task<Result<EgressPage>> JailDriver::read_egress(SandboxId id, uint64_t offset) 
 }
 
 Task<Result<void>> JailDriver::remove(SandboxId id) {
+  open_ranges_.erase(id);
   // Its sockets would keep the network namespace.
   co_await egress_.close(id);
   warden::Request request = make_request(warden::Operation::kRemove);

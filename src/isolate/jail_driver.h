@@ -1,10 +1,13 @@
 // The jail: namespaces, cgroups and an overlay root on the shared kernel, built by the warden.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include "egress/policy.h"
 #include "isolate/driver.h"
 #include "isolate/warden_client.h"
 
@@ -31,11 +34,13 @@ class JailDriver final : public Driver {
 
  private:
   Task<Result<EgressClient::Sockets>> reopen_sockets(SandboxId id);
+  Task<Result<void>> open_ranges(SandboxId id, std::vector<egress::Cidr> ranges);
 
   boost::asio::any_io_executor executor_;
   std::string run_directory_;
   WardenClient warden_;
   EgressClient egress_;
+  std::map<SandboxId, std::vector<egress::Cidr>> open_ranges_;  // of those that have any
 };
 
 }  // namespace atl::isolate

@@ -122,30 +122,48 @@ Task<void> WardenClient::read_replies(std::shared_ptr<Link> link) {
   }
 }
 
-Task<Result<void>> WardenClient::send(std::shared_ptr<Link> link, warden::Request request) {
-  asio::const_buffer bytes(&request, sizeof request);
+Task<Result<void>> WardenClient::send(std::shared_ptr<Link> link, std::string message) {
+  asio::const_buffer bytes(message.data(), message.size());
   asio::socket_base::message_flags flags = MSG_NOSIGNAL;
   auto [error, count] = co_await link->socket.async_send(bytes, flags, kToken);
-  if (!error && count == sizeof request) co_return Result<void>();
+  if (!error && count == message.size()) co_return Result<void>();
   Error failure(Code::kUnavailable, "send to the warden: " + error.message());
   link->fail_all(failure);
   co_return std::move(failure).with_reason("warden_unavailable");
 }
 
-Task<Result<WardenClient::Answer>> WardenClient::ask(warden::Request request) {
-  ATOLL_CO_TRY(std::shared_ptr<Link> link, ensure_link());
+void WardenClient::stamp(warden::Request& request) {
   request.magic = warden::kMagic;
   request.version = warden::spoken_version();
   request.request_id = next_request_id_++;
+}
+
+Task<Result<WardenClient::Answer>> WardenClient::ask(warden::Request request) {
+  stamp(request);
+  std::string message(reinterpret_cast<const char*>(&request), sizeof request);
+  auto answer = co_await ask_bytes(request.request_id, std::move(message));
+  co_return answer;
+}
+
+Task<Result<WardenClient::Answer>> WardenClient::ask(warden::Message message) {
+  stamp(message.request);
+  std::string bytes(reinterpret_cast<const char*>(&message), sizeof message);
+  auto answer = co_await ask_bytes(message.request.request_id, std::move(bytes));
+  co_return answer;
+}
+
+Task<Result<WardenClient::Answer>> WardenClient::ask_bytes(uint64_t request_id,
+                                                           std::string message) {
+  ATOLL_CO_TRY(std::shared_ptr<Link> link, ensure_link());
   auto pending = std::make_shared<Pending>(executor_);
-  link->pending.emplace(request.request_id, pending);
-  auto sent = co_await send(link, request);
+  link->pending.emplace(request_id, pending);
+  auto sent = co_await send(link, std::move(message));
   if (!sent) co_return std::move(sent).error();
   auto deadline = std::chrono::steady_clock::now() + kReplyTime;
   while (!pending->answer) {
     bool notified = co_await pending->done.wait_until(deadline);
     if (!notified && !pending->answer) {
-      link->pending.erase(request.request_id);
+      link->pending.erase(request_id);
       co_return Error(Code::kTimeout, "the warden did not answer")
           .with_reason("warden_unavailable");
     }

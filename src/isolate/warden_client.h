@@ -37,6 +37,7 @@ class WardenClient {
 
   // Fills in magic, version and request id.
   Task<Result<Answer>> ask(warden::Request request);
+  Task<Result<Answer>> ask(warden::Message message);
   void close();
 
  private:
@@ -45,7 +46,9 @@ class WardenClient {
   Result<Fd> connect_to_warden() const;
   Result<std::shared_ptr<Link>> ensure_link();
   static Task<void> read_replies(std::shared_ptr<Link> link);
-  static Task<Result<void>> send(std::shared_ptr<Link> link, warden::Request request);
+  void stamp(warden::Request& request);
+  Task<Result<Answer>> ask_bytes(uint64_t request_id, std::string message);
+  static Task<Result<void>> send(std::shared_ptr<Link> link, std::string message);
 
   boost::asio::any_io_executor executor_;
   std::string run_directory_;

@@ -10,7 +10,6 @@
 #include <netinet/in.h>
 
 #include "linux/network.h"
-#include "linux/nftables.h"
 
 namespace atl::linux {
 namespace {
@@ -30,6 +29,10 @@ using Bytes = std::span<const unsigned char>;
 struct Side {
   Bytes own, range, loopback;
   unsigned range_bits, loopback_bits;
+
+  IpFamily family() const { return own.size() == 4 ? IpFamily::kV4 : IpFamily::kV6; }
+  unsigned all_bits() const { return static_cast<unsigned>(own.size() * 8); }
+  std::string_view opened() const { return own.size() == 4 ? kRangesV4 : kRangesV6; }
 };
 
 std::array<Side, 2> sides(const ClosedNetwork& network) {
@@ -78,10 +81,15 @@ void write_departures(NftTable& table, const ClosedNetwork& network) {
   table.chain("departures", Hook::kDeparture, 0, Verdict::kDrop);
   for (const Side& side : sides(network)) {
     let_be(table, side.loopback, side.loopback_bits);
-    let_be(table, side.own, static_cast<unsigned>(side.own.size() * 8));
+    let_be(table, side.own, side.all_bits());
     table.begin_rule();
     table.is_protocol(IPPROTO_TCP);
     table.is_destination(side.range, side.range_bits);
+    table.verdict(Verdict::kAccept);
+    table.end_rule();
+    table.begin_rule();
+    table.is_protocol(IPPROTO_TCP);
+    table.is_destination_in(side.opened(), side.family());
     table.verdict(Verdict::kAccept);
     table.end_rule();
   }
@@ -103,14 +111,27 @@ void write_departures(NftTable& table, const ClosedNetwork& network) {
   table.end_rule();
 }
 
+// A program's own connection that happens to end there is left alone: its socket is not
+// transparent, which makes the kernel pass over the rule.
+void write_proxy_arrivals(NftTable& table, const Side& side, const ClosedNetwork& network) {
+  table.begin_rule();
+  table.is_protocol(IPPROTO_TCP);
+  table.is_destination(side.own, side.all_bits());
+  table.is_destination_port(network.proxy_port);
+  table.hand_to(side.own, network.connection_port);
+  table.verdict(Verdict::kAccept);
+  table.end_rule();
+}
+
 void write_arrivals(NftTable& table, const ClosedNetwork& network) {
   table.chain("arrivals", Hook::kArrival, kBeforeFilters, Verdict::kAccept);
   for (const Side& side : sides(network)) {
     let_be(table, side.loopback, side.loopback_bits);
-    let_be(table, side.own, static_cast<unsigned>(side.own.size() * 8));
+    write_proxy_arrivals(table, side, network);
+    let_be(table, side.own, side.all_bits());
     for (uint8_t protocol : {IPPROTO_TCP, IPPROTO_UDP}) {
       table.begin_rule();
-      table.is_family(side.own.size() == 4 ? IpFamily::kV4 : IpFamily::kV6);
+      table.is_family(side.family());
       table.is_protocol(protocol);
       table.is_destination_port(network.dns_port);
       table.hand_to(side.own, network.dns_port);
@@ -120,6 +141,12 @@ void write_arrivals(NftTable& table, const ClosedNetwork& network) {
     table.begin_rule();
     table.is_protocol(IPPROTO_TCP);
     table.is_destination(side.range, side.range_bits);
+    table.hand_to(side.own, network.connection_port);
+    table.verdict(Verdict::kAccept);
+    table.end_rule();
+    table.begin_rule();
+    table.is_protocol(IPPROTO_TCP);
+    table.is_destination_in(side.opened(), side.family());
     table.hand_to(side.own, network.connection_port);
     table.verdict(Verdict::kAccept);
     table.end_rule();
@@ -189,7 +216,8 @@ Result<Fd> make_refusals_socket() {
 }  // namespace
 
 Result<void> close_network(const ClosedNetwork& network) {
-  NftTable table("atoll");
+  NftTable table(kNetworkTable);
+  for (const Side& side : sides(network)) table.range_set(side.opened(), side.family());
   write_departures(table, network);
   write_arrivals(table, network);
   ATOLL_TRY_VOID(table.install());

@@ -7,12 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cstring>
 #include <functional>
 #include <netinet/in.h>
+#include <vector>
 
 #include <gtest/gtest.h>
+
+#include "linux/open_ranges.h"
 
 namespace atl::linux {
 namespace {
@@ -25,7 +29,8 @@ constexpr ClosedNetwork kNetwork = {
     .range_v6 = {0xfd, 0, 0xa7, 1},
     .range_v6_bits = 32,
     .connection_port = 1,
-    .dns_port = 53};
+    .dns_port = 53,
+    .proxy_port = 3128};
 
 // In a process and a network namespace of its own; the text is what is wrong, if anything.
 std::string run_closed(const std::function<std::string()>& work) {
@@ -145,6 +150,111 @@ TEST(ClosedNetwork, HandsConnectionsToNamesToItsSocket) {
                                 : std::memcmp(&local, &to.address, 24) == 0;
                 if (!same) return std::string(one.text) + ": the destination is lost";
               }
+              return "";
+            }),
+            "");
+}
+
+std::string try_ranges(const Fd& listener, std::vector<std::string> open,
+                       std::vector<std::string> closed) {
+  for (const std::string& text : open) {
+    int error = try_connect(text.c_str(), 443);
+    if (error != 0) return text + " is closed: " + std::to_string(error) + "\n";
+    Fd got(accept(listener.get(), nullptr, nullptr));
+    if (!got) return text + " arrived elsewhere\n";
+  }
+  for (const std::string& text : closed)
+    if (try_connect(text.c_str(), 443) != ECONNREFUSED) return text + " is open\n";
+  return "";
+}
+
+OpenRanges open_ranges_of(const std::vector<AddressPrefix>& ranges) {
+  OpenRanges open = {};
+  for (const AddressPrefix& range : ranges) {
+    AddressRange& one = open.list[open.count++];
+    one.prefix_bits = static_cast<uint8_t>(range.bits);
+    one.address_bytes = static_cast<uint8_t>(range.first.size());
+    std::copy(range.first.begin(), range.first.end(), one.first.begin());
+  }
+  return open;
+}
+
+TEST(OpenRanges, EveryFieldIsChecked) {
+  const unsigned char ten[] = {10, 0, 0, 0}, eight[16] = {0xfd};
+  OpenRanges good = open_ranges_of({{ten, 8}, {eight, 8}});
+  EXPECT_TRUE(good.check().ok());
+  EXPECT_TRUE(OpenRanges{}.check().ok());
+  for (auto spoil :
+       {+[](OpenRanges& o) { o.count = 1; }, +[](OpenRanges& o) { o.count = 3; },
+        +[](OpenRanges& o) { o.count = 65; }, +[](OpenRanges& o) { o.list[0].prefix_bits = 33; },
+        +[](OpenRanges& o) { o.list[0].address_bytes = 5; },
+        +[](OpenRanges& o) { o.list[0].reserved[1] = 1; },
+        +[](OpenRanges& o) { o.list[0].first[1] = 1; },
+        +[](OpenRanges& o) { o.list[1].first[15] = 1; },
+        +[](OpenRanges& o) { o.list[63].first[0] = 1; }}) {
+    OpenRanges bad = good;
+    spoil(bad);
+    EXPECT_FALSE(bad.check().ok());
+  }
+}
+
+TEST(ClosedNetwork, OpensRangesAndNoOthers) {
+  EXPECT_EQ(
+      run_closed([]() -> std::string {
+        if (auto closed = close_network(kNetwork); !closed) return closed.error().message();
+        auto sockets = make_network_sockets(kNetwork);
+        if (!sockets) return sockets.error().message();
+        const Fd& four = (*sockets)[static_cast<size_t>(NetworkSocket::kConnections4)];
+        const Fd& six = (*sockets)[static_cast<size_t>(NetworkSocket::kConnections6)];
+        const unsigned char ten[] = {10, 0, 0, 0}, ten_nine[] = {10, 9, 0, 0},
+                            last[] = {255, 255, 255, 255}, none[] = {0, 0, 0, 0},
+                            half[] = {128, 0, 0, 0};
+        const unsigned char eight[16] = {0xfd}, all[16] = {};
+        std::string wrong;
+        auto open = [&](std::vector<AddressPrefix> ranges) {
+          auto opened = open_ranges(open_ranges_of(ranges));
+          if (!opened) wrong += opened.error().message() + "\n";
+        };
+        open({{ten, 8}, {eight, 8}});
+        wrong += try_ranges(four, {"10.0.0.0", "10.255.255.255"}, {"9.255.255.255", "11.0.0.0"});
+        wrong += try_ranges(six, {"fdff::1"}, {"fe00::1", "2001:db8::1"});
+        // In its place, inside what was open before.
+        open({{ten_nine, 16}});
+        wrong += try_ranges(four, {"10.9.0.1", "10.9.255.255"}, {"10.8.255.255", "10.10.0.0"});
+        wrong += try_ranges(six, {}, {"fdff::1"});
+        open({{last, 32}});
+        wrong += try_ranges(four, {}, {"10.9.0.1", "255.255.255.254"});
+        open({{none, 1}, {half, 1}});
+        wrong += try_ranges(four, {"126.255.255.255", "128.0.0.1", "1.2.3.4"}, {});
+        open({{none, 0}, {all, 0}});
+        wrong += try_ranges(four, {"1.2.3.4", "169.254.169.254", "223.1.1.1"}, {});
+        wrong += try_ranges(six, {"2001:db8::1"}, {});
+        if (try_connect("1.2.3.4", 443, SOCK_DGRAM) != EPERM) wrong += "udp is open\n";
+        open({});
+        wrong += try_ranges(four, {}, {"1.2.3.4", "10.9.0.1"});
+        return wrong;
+      }),
+      "");
+}
+
+TEST(ClosedNetwork, HandsTheProxyPortToItsSocketWhoeverListensThere) {
+  EXPECT_EQ(run_closed([]() -> std::string {
+              if (auto closed = close_network(kNetwork); !closed) return closed.error().message();
+              auto sockets = make_network_sockets(kNetwork);
+              if (!sockets) return sockets.error().message();
+              Fd server(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+              Destination any = destination("0.0.0.0", 3128);
+              if (bind(server.get(), reinterpret_cast<sockaddr*>(&any.address), any.bytes) != 0 ||
+                  listen(server.get(), 8) != 0)
+                return "listen";
+              for (const char* text : {"198.18.0.1", "fd00:a701::1"}) {
+                if (int error = try_connect(text, 3128); error != 0) return std::to_string(error);
+                auto wanted = std::strchr(text, '.') ? NetworkSocket::kConnections4
+                                                     : NetworkSocket::kConnections6;
+                Fd got(accept((*sockets)[static_cast<size_t>(wanted)].get(), nullptr, nullptr));
+                if (!got) return std::string(text) + " arrived elsewhere";
+              }
+              if (try_connect("127.0.0.1", 3128) != 0) return "loopback is not left alone";
               return "";
             }),
             "");

@@ -30,6 +30,28 @@ std::vector<unsigned char> make_mask(size_t bytes, unsigned bits) {
   return mask;
 }
 
+// The first address behind a prefix; nothing if it reaches to the last address there is.
+std::vector<unsigned char> end_of(const AddressPrefix& range) {
+  std::vector<unsigned char> end(range.first.begin(), range.first.end());
+  if (range.bits == 0) return {};
+  unsigned carry = 1u << (7 - (range.bits - 1) % 8);
+  for (size_t at = (range.bits - 1) / 8 + 1; at-- > 0 && carry > 0;) {
+    carry += end[at];
+    end[at] = static_cast<unsigned char>(carry & 0xff);
+    carry >>= 8;
+  }
+  return carry > 0 ? std::vector<unsigned char>() : end;
+}
+
+void add_element(NetlinkMessages& messages, std::span<const unsigned char> key, uint32_t flags) {
+  messages.begin_nest(NFTA_LIST_ELEM);
+  messages.begin_nest(NFTA_SET_ELEM_KEY);
+  messages.attribute(NFTA_DATA_VALUE, key);
+  messages.end_nest();
+  if (flags != 0) messages.be32(NFTA_SET_ELEM_FLAGS, flags);
+  messages.end_nest();
+}
+
 std::array<unsigned char, 2> port_bytes(uint16_t port) {
   return {static_cast<unsigned char>(port >> 8), static_cast<unsigned char>(port & 0xff)};
 }
@@ -40,6 +62,18 @@ NftTable::NftTable(std::string_view name) : name_(name) {
   messages_.begin(NFNL_MSG_BATCH_BEGIN, 0, header(NFPROTO_UNSPEC, NFNL_SUBSYS_NFTABLES));
   messages_.begin(message_type(NFT_MSG_NEWTABLE), NLM_F_CREATE | NLM_F_EXCL, header(NFPROTO_INET));
   messages_.text(NFTA_TABLE_NAME, name_);
+}
+
+void NftTable::range_set(std::string_view name, IpFamily family) {
+  constexpr uint32_t kTypeOfV4 = 7, kTypeOfV6 = 8;  // what the program nft shows it as
+  bool is_v4 = family == IpFamily::kV4;
+  messages_.begin(message_type(NFT_MSG_NEWSET), NLM_F_CREATE | NLM_F_EXCL, header(NFPROTO_INET));
+  messages_.text(NFTA_SET_TABLE, name_);
+  messages_.text(NFTA_SET_NAME, name);
+  messages_.be32(NFTA_SET_FLAGS, NFT_SET_INTERVAL);
+  messages_.be32(NFTA_SET_KEY_TYPE, is_v4 ? kTypeOfV4 : kTypeOfV6);
+  messages_.be32(NFTA_SET_KEY_LEN, is_v4 ? 4 : 16);
+  messages_.be32(NFTA_SET_ID, is_v4 ? 1 : 2);
 }
 
 void NftTable::chain(std::string_view name, Hook hook, int priority, Verdict otherwise) {
@@ -133,6 +167,16 @@ void NftTable::is_destination(std::span<const unsigned char> address, unsigned p
   compare(address);
 }
 
+void NftTable::is_destination_in(std::string_view set, IpFamily family) {
+  is_family(family);
+  bool is_v4 = family == IpFamily::kV4;
+  load_payload(NFT_PAYLOAD_NETWORK_HEADER, is_v4 ? kV4Destination : kV6Destination, is_v4 ? 4 : 16);
+  begin_expression("lookup");
+  messages_.text(NFTA_LOOKUP_SET, set);
+  messages_.be32(NFTA_LOOKUP_SREG, kRegister);
+  end_expression();
+}
+
 void NftTable::is_destination_port(uint16_t port) {
   load_payload(NFT_PAYLOAD_TRANSPORT_HEADER, kPortOffset, 2);
   compare(port_bytes(port));
@@ -197,6 +241,34 @@ Result<void> NftTable::install() {
   ATOLL_TRY(Fd socket, open_netlink(NETLINK_NETFILTER));
   auto sent = messages_.send(socket.get());
   if (!sent) return std::move(sent).error().with_context("install rules");
+  return {};
+}
+
+Result<void> replace_ranges(std::string_view table, std::string_view set,
+                            std::span<const AddressPrefix> ranges) {
+  NetlinkMessages messages;
+  messages.begin(NFNL_MSG_BATCH_BEGIN, 0, header(NFPROTO_UNSPEC, NFNL_SUBSYS_NFTABLES));
+  // Without a list: all of them.
+  messages.begin(message_type(NFT_MSG_DELSETELEM), 0, header(NFPROTO_INET));
+  messages.text(NFTA_SET_ELEM_LIST_TABLE, table);
+  messages.text(NFTA_SET_ELEM_LIST_SET, set);
+  if (!ranges.empty()) {
+    messages.begin(message_type(NFT_MSG_NEWSETELEM), NLM_F_CREATE, header(NFPROTO_INET));
+    messages.text(NFTA_SET_ELEM_LIST_TABLE, table);
+    messages.text(NFTA_SET_ELEM_LIST_SET, set);
+    messages.begin_nest(NFTA_SET_ELEM_LIST_ELEMENTS);
+    for (const AddressPrefix& range : ranges) {
+      add_element(messages, range.first, 0);
+      std::vector<unsigned char> end = end_of(range);
+      if (!end.empty()) add_element(messages, end, NFT_SET_ELEM_INTERVAL_END);
+    }
+    messages.end_nest();
+  }
+  messages.acknowledge();
+  messages.begin(NFNL_MSG_BATCH_END, 0, header(NFPROTO_UNSPEC, NFNL_SUBSYS_NFTABLES));
+  ATOLL_TRY(Fd socket, open_netlink(NETLINK_NETFILTER));
+  auto sent = messages.send(socket.get());
+  if (!sent) return std::move(sent).error().with_context("replace ranges");
   return {};
 }
 

@@ -15,12 +15,20 @@ enum class Hook : uint32_t { kArrival = 0, kDeparture = 3 };  // prerouting, out
 enum class Verdict : uint32_t { kDrop = 0, kAccept = 1 };
 enum class IpFamily : unsigned char { kV4, kV6 };
 
+// A prefix of addresses of one family: 4 or 16 bytes, of which those behind the prefix are zero.
+struct AddressPrefix {
+  std::span<const unsigned char> first;
+  unsigned bits = 0;
+};
+
 // Rules of both IP families. Order: chain(), then its rules; a rule is begin_rule(), what it
 // compares, what it does, end_rule(). A rule that does not compare equal is passed over.
 class NftTable {
  public:
   explicit NftTable(std::string_view name);
 
+  // An empty set of ranges, to be filled later. Before the chains that ask for it.
+  void range_set(std::string_view name, IpFamily family);
   void chain(std::string_view name, Hook hook, int priority, Verdict otherwise);
 
   void begin_rule();
@@ -28,6 +36,7 @@ class NftTable {
   void is_protocol(uint8_t protocol);
   // The destination, in the prefix of that many bits.
   void is_destination(std::span<const unsigned char> address, unsigned prefix_bits);
+  void is_destination_in(std::string_view set, IpFamily family);
   void is_destination_port(uint16_t port);
   void count_and_log(uint16_t group, uint32_t packet_bytes);
   // To a listening socket that is transparent.
@@ -51,5 +60,10 @@ class NftTable {
   std::string_view name_, chain_;
   NetlinkMessages messages_;
 };
+
+// Puts these ranges in the place of all that a set of an installed table holds, in one piece.
+// None may lie in another.
+Result<void> replace_ranges(std::string_view table, std::string_view set,
+                            std::span<const AddressPrefix> ranges);
 
 }  // namespace atl::linux

@@ -8,15 +8,16 @@ namespace atl::sandbox {
 namespace {
 
 constexpr std::string_view kNoRules = "{}";
+constexpr size_t kMaxRanges = 64;  // of one isolate
 
 }  // namespace
 
 Result<std::string> network_text(const egress::Policy& policy) {
-  if (policy.has_ranges())
-    return Error(Code::kUnsupported, "rules about addresses are not enforced yet: name hosts")
-        .with_reason("network_ranges_unavailable")
+  if (policy.open_ranges().size() > kMaxRanges)
+    return Error(Code::kInvalid, "network allows more than 64 ranges of addresses")
+        .with_reason("invalid_network_rule")
         .with_field("network");
-  if (policy.rules.empty()) return std::string(kNoRules);
+  if (policy == egress::Policy()) return std::string(kNoRules);
   return egress::policy_text(policy);
 }
 

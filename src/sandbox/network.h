@@ -10,8 +10,8 @@
 
 namespace atl::sandbox {
 
-// A policy that this version can enforce, as the text that is stored. kUnsupported with reason
-// network_ranges_unavailable: it has rules about addresses.
+// A policy as the text that is stored. kInvalid with reason invalid_network_rule: it speaks of more
+// ranges of addresses than an isolate can have.
 Result<std::string> network_text(const egress::Policy& policy);
 
 // The template's.

@@ -101,7 +101,7 @@ Task<Result<void>> change_network(Services& services, std::shared_ptr<Sandbox> s
   row.network = after.network;
   ATOLL_CO_TRY_VOID(co_await take_over(services, sandbox, row));
   auto set = co_await apply_network(services, row);
-  if (!set && set.error().code() != Code::kUnavailable) co_return std::move(set).error();
+  if (!set && set.error().reason() != "egress_unavailable") co_return std::move(set).error();
   co_return Result<void>();
 }
 

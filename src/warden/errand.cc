@@ -106,7 +106,8 @@ std::string encode_reply(const Reply& reply) {
   return std::string(reinterpret_cast<const char*>(&reply), sizeof reply);
 }
 
-Answer serve_request(const Host& host, const Request& request) {
+Answer serve_request(const Host& host, const Message& message) {
+  const Request& request = message.request;
   auto begin = std::chrono::steady_clock::now();
   Reply reply = make_reply(request, Status::kOk);
   std::string more;
@@ -140,6 +141,10 @@ Answer serve_request(const Host& host, const Request& request) {
       if (sockets) hand_over(std::move(*sockets), fds);
       break;
     }
+    case Operation::kRanges:
+      if (auto opened = open_ranges(host, *id_of(request), message.ranges); !opened)
+        fail(reply, Step::kNetwork, opened.error());
+      break;
   }
   auto spent = std::chrono::steady_clock::now() - begin;
   reply.elapsed_us = static_cast<uint32_t>(spent / std::chrono::microseconds(1));

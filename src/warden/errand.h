@@ -18,7 +18,7 @@ struct Answer {
   std::string bytes;
   std::vector<Fd> fds;
 };
-Answer serve_request(const Host& host, const Request& request);
+Answer serve_request(const Host& host, const Message& message);
 
 std::string encode_reply(const Reply& reply);
 

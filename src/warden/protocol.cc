@@ -115,6 +115,7 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
     case Operation::kRemove:
     case Operation::kReceipt:
     case Operation::kNetwork:
+    case Operation::kRanges:
       if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
       break;
     case Operation::kList:
@@ -133,13 +134,24 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
   return request;
 }
 
+Result<Message> parse_message(std::span<const unsigned char> bytes) {
+  Message message = {};
+  bool has_ranges = bytes.size() == sizeof message;
+  ATOLL_TRY(message.request, parse_request(has_ranges ? bytes.first(sizeof(Request)) : bytes));
+  if (has_ranges != (message.request.operation == Operation::kRanges))
+    return invalid("ranges that are not used");
+  if (has_ranges) std::memcpy(&message, bytes.data(), sizeof message);
+  ATOLL_TRY_VOID(message.ranges.check());
+  return message;
+}
+
 Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
   ATOLL_TRY_VOID(check_version(message));
   ParsedReply parsed;
   Reply& reply = parsed.reply;
   if (message.size() < sizeof reply) return invalid("reply is too short");
   std::memcpy(&reply, message.data(), sizeof reply);
-  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 8))
+  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 9))
     return invalid("unknown operation");
   if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kInUse))
     return invalid("unknown status");

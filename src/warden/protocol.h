@@ -16,6 +16,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "linux/open_ranges.h"
 
 namespace atl::warden {
 
@@ -63,6 +64,7 @@ enum class Operation : uint16_t {
   kLimits = 6,       // other limits for an isolate that runs; after a failure it has those it had
   kRemoveImage = 7,  // an image that nothing starts from any more; removing nothing is a success
   kNetwork = 8,      // the sockets in an isolate's network, made anew
+  kRanges = 9,       // the ranges that are open in it, which follow the request
 };
 
 struct Request {
@@ -86,6 +88,12 @@ struct Request {
   std::array<unsigned char, kNonceBytes> nonce;
 };
 static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 128);
+
+struct Message {
+  Request request;
+  linux::OpenRanges ranges;  // kRanges only
+};
+static_assert(sizeof(Message) == sizeof(Request) + sizeof(linux::OpenRanges));
 
 enum class Status : uint16_t {
   kOk = 0,
@@ -175,6 +183,7 @@ Result<void> check_version(std::span<const unsigned char> message);
 
 // Copies the message once, then checks every field, also that unused ones are zero.
 Result<Request> parse_request(std::span<const unsigned char> message);
+Result<Message> parse_message(std::span<const unsigned char> bytes);
 
 struct ParsedReply {
   Reply reply;

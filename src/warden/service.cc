@@ -127,11 +127,11 @@ void Service::accept_connection() {
 void Service::receive(uint64_t number) {
   Connection* connection = find_connection(number);
   if (!connection) return;
-  unsigned char message[sizeof(Request) + 1];  // one more, so that what is too long is seen
+  unsigned char message[sizeof(Message) + 1];  // one more, so that what is too long is seen
   ssize_t count = recv(connection->socket.get(), message, sizeof message, MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) return close_connection(number);
-  auto request = parse_request({message, static_cast<size_t>(count)});
+  auto request = parse_message({message, static_cast<size_t>(count)});
   if (!request) {
     log_warning("closed a connection", {request.error()});
     // All that the other side can read of it is the version.
@@ -144,29 +144,29 @@ void Service::receive(uint64_t number) {
   crash_point("helper.started");
 }
 
-void Service::start_helper(const Request& request, uint64_t number) {
+void Service::start_helper(const Message& message, uint64_t number) {
   const Connection* connection = find_connection(number);
   pid_t pid = fork();
-  if (pid == 0) run_helper(request, connection);
+  if (pid == 0) run_helper(message, connection);
   if (pid > 0) {
-    helpers_.push_back({.pid = pid, .connection = number, .request = request});
+    helpers_.push_back({.pid = pid, .connection = number, .request = message.request});
     return;
   }
   Error error = Error::system("fork a helper");
   log_error("request failed", {error});
-  Reply reply = make_reply(request, Status::kFailed);
+  Reply reply = make_reply(message.request, Status::kFailed);
   reply.step = Step::kHelper;
   reply.system_errno = error.system_errno();
   if (connection) send_message(connection->socket.get(), encode_reply(reply));
 }
 
-void Service::run_helper(const Request& request, const Connection* connection) {
+void Service::run_helper(const Message& message, const Connection* connection) {
   listener_.reset();
   signals_.reset();
   // A copy that we kept open would keep another client from seeing its connection end.
   for (Connection& other : connections_)
     if (&other != connection) other.socket.reset();
-  Answer answer = serve_request(host_, request);
+  Answer answer = serve_request(host_, message);
   std::vector<int> fds;
   for (const Fd& fd : answer.fds) fds.push_back(fd.get());
   if (connection) send_message(connection->socket.get(), answer.bytes, fds);
@@ -184,8 +184,9 @@ void Service::finish_helper(const Errand& helper, int status) {
     send_message(connection->socket.get(), encode_reply(reply));
   if (helper.request.operation != Operation::kLaunch) return;
   // Whatever it had built, nobody was told of: it must not stay.
-  Request removal = helper.request;
-  removal.operation = Operation::kRemove;
+  Message removal = {};
+  removal.request = helper.request;
+  removal.request.operation = Operation::kRemove;
   start_helper(removal, kNoConnection);
 }
 

@@ -45,8 +45,8 @@ class Service {
   void reap();
   void accept_connection();
   void receive(uint64_t number);
-  void start_helper(const Request& request, uint64_t number);
-  [[noreturn]] void run_helper(const Request& request, const Connection* connection);
+  void start_helper(const Message& message, uint64_t number);
+  [[noreturn]] void run_helper(const Message& message, const Connection* connection);
   void finish_helper(const Errand& helper, int status);
   Connection* find_connection(uint64_t number);
   void close_connection(uint64_t number);

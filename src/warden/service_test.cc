@@ -127,6 +127,44 @@ TEST_F(WardenService, ListsInOrderAfterAnId) {
   EXPECT_EQ(rest, (std::vector{ids[1].string(), ids[2].string()}));
 }
 
+std::string ranges_message(SandboxId id, std::initializer_list<linux::AddressRange> ranges) {
+  Message message = {};
+  message.request = simple_request(Operation::kRanges, id);
+  message.ranges.count = ranges.size();
+  std::copy(ranges.begin(), ranges.end(), message.ranges.list.begin());
+  return std::string(reinterpret_cast<const char*>(&message), sizeof message);
+}
+
+Status status_of(const std::optional<std::string>& reply) {
+  if (!reply) return Status::kRefused;
+  auto parsed = parse_reply({reinterpret_cast<const unsigned char*>(reply->data()), reply->size()});
+  return parsed ? parsed->reply.status : Status::kRefused;
+}
+
+TEST_F(WardenService, OpensRangesInANetwork) {
+  constexpr linux::AddressRange kTen = {
+      .prefix_bits = 8, .address_bytes = 4, .reserved = {}, .first = {10}};
+  constexpr linux::AddressRange kSix = {
+      .prefix_bits = 8, .address_bytes = 16, .reserved = {}, .first = {0xfd}};
+  auto image = directories_.make_image(kPlainImage);
+  RunningWarden warden(directories_, 0);
+  Client one = client();
+  SandboxId id = SandboxId::draw();
+  ASSERT_EQ(one.ask(launch_request(id, image)).status, Status::kOk);
+  for (const std::string& message :
+       {ranges_message(id, {kTen, kSix}), ranges_message(id, {}), ranges_message(id, {kSix})}) {
+    ASSERT_TRUE(one.send_bytes(message));
+    EXPECT_EQ(status_of(one.receive()), Status::kOk);
+  }
+  ASSERT_TRUE(one.send_bytes(ranges_message(SandboxId::draw(), {kTen})));
+  EXPECT_EQ(status_of(one.receive()), Status::kFailed);
+  EXPECT_EQ(one.ask(simple_request(Operation::kRemove, id)).status, Status::kOk);
+  linux::AddressRange bad = kTen;
+  bad.prefix_bits = 33;
+  ASSERT_TRUE(one.send_bytes(ranges_message(id, {bad})));
+  EXPECT_FALSE(one.receive().has_value());
+}
+
 TEST_F(WardenService, AMalformedMessageEndsOnlyThatConnection) {
   RunningWarden warden(directories_, 0);
   Client good = client();

@@ -1,0 +1,148 @@
+"""What the owner of a host decides for all sandboxes, against a fake internet: the ceiling, and a
+proxy through which everything is dialled."""
+import base64
+import os
+import socket
+import threading
+
+import atoll
+import egress_case
+import fake_internet
+from fake_internet import OTHER, WEB, run
+
+PROXY_PORT = 3128
+CEILING = """
+allow = ["allowed.example", "internal.example", "loop.example", "10.9.0.0/16:80", "127.0.0.1:80"]
+"""
+
+
+class HostInternet(fake_internet.FakeInternet):
+    """With an /etc of its own, and a proxy at OTHER."""
+
+    def enter(self):
+        super().enter()
+        self.asked = []
+        etc = os.path.join(self.directory, "etc")
+        os.mkdir(etc)
+        run("mount", "-t", "tmpfs", "tmpfs", etc)
+        for name in ("upper", "work"):
+            os.mkdir(os.path.join(etc, name), 0o755)
+        resolver = atoll.read("/etc/resolv.conf")
+        run("mount", "-t", "overlay", "overlay", "-o",
+            f"lowerdir=/etc,upperdir={etc}/upper,workdir={etc}/work", "/etc")
+        os.makedirs("/etc/atoll", exist_ok=True)
+        if os.path.lexists("/etc/resolv.conf"):
+            os.unlink("/etc/resolv.conf")
+        self.write("/etc/resolv.conf", resolver)
+        self.serve(OTHER, PROXY_PORT, self.proxy)
+
+    @staticmethod
+    def write(path, text, mode=0o644):
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, mode)
+
+    def proxy(self, connection, _):
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += connection.recv(1)
+        lines = head.decode().split("\r\n")
+        self.asked.append((lines[0], [line for line in lines if line.startswith("Proxy-")]))
+        name, port = lines[0].split()[1].rsplit(":", 1)
+        known = fake_internet.NAMES.get(name, [name])
+        if name == "refused.example":
+            connection.sendall(b"HTTP/1.1 403 No\r\n\r\n")
+            return
+        with socket.create_connection((known[0], int(port))) as server:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: y\r\n\r\n")
+            pump = threading.Thread(target=self.copy, args=(server, connection), daemon=True)
+            pump.start()
+            self.copy(connection, server)
+            pump.join()
+
+    @staticmethod
+    def copy(source, target):
+        try:
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+INTERNET = HostInternet()
+
+
+class Ceiling(egress_case.EgressCase):
+    @classmethod
+    def setUpClass(cls):
+        INTERNET.write("/etc/atoll/egress.toml", CEILING)
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        os.unlink("/etc/atoll/egress.toml")
+        super().tearDownClass()
+
+    def test_nothing_goes_beyond_it(self):
+        sandbox = self.atoll.create(network={"allow": [
+            "allowed.example", "other.example", "internal.example", "loop.example", "10.0.0.0/8:80",
+            "127.0.0.0/8", "20.0.0.81"]})["id"]
+        self.assertIn(WEB, self.fetch(sandbox, "http://allowed.example/"))
+        self.assertIn("FAILED", self.fetch(sandbox, "http://other.example/"))
+        self.assertIn("FAILED", self.fetch(sandbox, f"http://{OTHER}/"))
+        # Both have to allow a range: for an address by itself, and for a name that has it.
+        self.assertIn("10.9.9.9", self.fetch(sandbox, "http://10.9.9.9/"))
+        self.assertIn("10.9.9.9", self.fetch(sandbox, "http://internal.example/"))
+        self.assertIn("127.0.0.1", self.fetch(sandbox, "http://loop.example/"))
+        self.assertIn("above_ceiling", self.reasons(sandbox))
+        self.change_network(sandbox, {"allow": ["internal.example", "loop.example"]})
+        for name in ("internal", "loop"):
+            self.assertIn("FAILED", self.fetch(sandbox, f"http://{name}.example/"), name)
+
+
+class Upstream(egress_case.EgressCase):
+    @classmethod
+    def setUpClass(cls):
+        INTERNET.write("/etc/atoll/credentials", "atoll:open sesame\n", 0o640)
+        run("chgrp", "atoll-egress", "/etc/atoll/credentials")
+        INTERNET.write("/etc/atoll/upstream.toml", 'proxy = "proxy.corp.example:3128"\n'
+                                                   'credentials = "/etc/atoll/credentials"\n')
+        fake_internet.NAMES["proxy.corp.example"] = [OTHER]
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        os.unlink("/etc/atoll/upstream.toml")
+        super().tearDownClass()
+
+    def test_everything_is_asked_of_it_and_decided_here(self):
+        connections, questions = len(INTERNET.connections), len(INTERNET.questions)
+        sandbox = self.atoll.create(network={"allow": [
+            "allowed.example", "refused.example", "10.9.9.9:80"]})["id"]
+        self.assertIn(WEB, self.fetch(sandbox, "http://allowed.example/a"))
+        self.assertIn(WEB, self.fetch(sandbox, "https://allowed.example/b"))
+        self.assertIn("10.9.9.9", self.fetch(sandbox, "http://10.9.9.9/"))
+        for url in ("http://refused.example/", "http://evil.example/", "http://20.0.0.80/"):
+            self.assertIn("FAILED", self.fetch(sandbox, url), url)
+        word = "Proxy-Authorization: Basic " + base64.b64encode(b"atoll:open sesame").decode()
+        self.assertEqual(INTERNET.asked, [
+            (f"CONNECT {to} HTTP/1.1", [word])
+            for to in ("allowed.example:80", "allowed.example:443", "10.9.9.9:80",
+                       "refused.example:80")])
+        self.assertEqual(set(INTERNET.questions[questions:]), {"proxy.corp.example"})
+        # From egress itself only the proxy was dialled; the rest is the proxy's own.
+        dialled = INTERNET.connections[connections:]
+        self.assertEqual(dialled.count((OTHER, PROXY_PORT)), 4)
+        self.assertEqual(len(dialled), 7)
+        rows = [row for row in self.rows(sandbox) if row.get("via") == "upstream"]
+        self.assertEqual({row["address"] for row in rows}, {OTHER})
+        self.assertIn("upstream_refused", self.reasons(sandbox))
+        body = self.atoll.request("GET", f"/v1/sandboxes/{sandbox}/egress").body
+        self.assertNotIn(b"sesame", body)
+
+
+if __name__ == "__main__":
+    if os.geteuid() == 0:
+        INTERNET.enter()
+    atoll.main()
