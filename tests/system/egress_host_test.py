@@ -1,5 +1,6 @@
 """What the owner of a host decides for all sandboxes, against a fake internet: the ceiling, and a
 proxy through which everything is dialled."""
+import atexit
 import base64
 import os
 import socket
@@ -25,6 +26,7 @@ class HostInternet(fake_internet.FakeInternet):
         etc = os.path.join(self.directory, "etc")
         os.mkdir(etc)
         run("mount", "-t", "tmpfs", "tmpfs", etc)
+        atexit.register(run, "umount", "--lazy", etc)  # before its directory is removed
         for name in ("upper", "work"):
             os.mkdir(os.path.join(etc, name), 0o755)
         resolver = atoll.read("/etc/resolv.conf")
