@@ -9,8 +9,8 @@ PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary atoll-
 RELEASE := build/release
 TEMPLATES := $(patsubst templates/%/template.toml,%,$(wildcard templates/*/template.toml))
 # Whose images are built: of quickstart and bench, of the tests, of the long tests.
-IMAGES ?= python
-TEST_IMAGES := python bash cpp-algorithm
+IMAGES ?= python toolbox
+TEST_IMAGES := python toolbox bash cpp-algorithm
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -67,4 +67,4 @@ install: ## install the programs, the selftest and the systemd unit (PREFIX=/usr
 	@cp -rT templates $(DESTDIR)$(PREFIX)/share/atoll/templates
 	@install -d $(DESTDIR)/etc/systemd/system
 	@sed 's|/usr/local|$(PREFIX)|g' deploy/atoll.service >$(DESTDIR)/etc/systemd/system/atoll.service
-	@echo "installed; next: systemctl enable --now atoll && atoll template build python"
+	@echo "installed; next: systemctl enable --now atoll && atoll template build toolbox && atoll template build python"

@@ -8,7 +8,8 @@
 #
 # A message is its length (4 bytes, little-endian) and fields that end in a zero byte: the code,
 # then the whole environment. An empty one makes it the interpreter of a context instead
-# (python_context.py). Preloaded modules are named by the variable ATOLL_PRELOAD.
+# (python_context.py). Preloaded modules are named by the variable ATOLL_PRELOAD; ATOLL_ZYGOTE says
+# that others will begin from it, so what takes long is worth doing ahead.
 
 
 def _atoll_wait(make_context):
@@ -34,7 +35,8 @@ def _atoll_wait(make_context):
             __import__(name)
         except Exception:
             pass  # the program that needs it will say why it cannot be imported
-    serve_context = make_context()
+    serve_context = make_context("ATOLL_ZYGOTE" in os.environ)
+    os.environ.pop("ATOLL_ZYGOTE", None)
     os.register_at_fork = register
     compile("pass", "<string>", "exec")  # the first time costs a millisecond
     modules = set(sys.modules)

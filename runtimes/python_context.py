@@ -3,14 +3,16 @@
 # src/sandbox/speech.h. It is told on descriptor 0 and speaks on descriptor 5; both are moved away
 # before any code runs, so that a program that reads its input finds none.
 #
-# With IPython, from the image or from the toolbox, it is an InteractiveShell: magics, `!cmd`,
+# With IPython, from the toolbox or else from the image, it is an InteractiveShell: magics, `!cmd`,
 # top-level await, rich display. Without it a plain one serves, and says so.
 
 
 # Imports all that it needs and gives the function that serves, which does not return: an
 # interpreter that is started ahead calls the one early and the other when it knows what it is.
-def _atoll_context():
+# `ahead`: makes the shell too, which takes long and much memory, for others to begin from.
+def _atoll_context(ahead=False):
     import ast
+    import atexit
     import base64
     import builtins
     import fcntl
@@ -24,12 +26,13 @@ def _atoll_context():
     import time
     import traceback
     import types
+    import warnings
 
     LIMIT = 15 << 20  # bytes of one line, of which atolld takes 16 MiB
     PATIENCE = 0.05  # seconds
-    TOOLBOX = "/opt/atoll/python"
+    TOOLBOX = "/opt/atoll/usr/lib/python3/dist-packages"
 
-    state = types.SimpleNamespace(run=0, busy=False, failed=None, flush=None, seen=0)
+    state = types.SimpleNamespace(run=0, busy=False, failed=None, flush=None, seen=0, code="")
 
     def move(fd):
         try:
@@ -430,6 +433,9 @@ def _atoll_context():
                 self.space["_"] = value
                 result(add_data(value, bundle_of(value)), True)
 
+        def rehearse(self):
+            pass
+
         def report(self, failure):
             trace = failure.__traceback__
             while trace and not trace.tb_frame.f_code.co_filename.startswith("<run "):
@@ -459,12 +465,14 @@ def _atoll_context():
 
         from IPython.core.displayhook import DisplayHook
         from IPython.core.displaypub import DisplayPublisher
+        from IPython.core.formatters import DisplayFormatter
         from IPython.core.interactiveshell import InteractiveShell
+        from IPython.lib.pretty import _type_pprinters as type_printers
         from traitlets.config import Config
 
         class Hook(DisplayHook):
             def quiet(self):
-                return False
+                return state.code.rstrip().endswith(";")
 
             def start_displayhook(self):
                 pass
@@ -478,15 +486,42 @@ def _atoll_context():
             def finish_displayhook(self):
                 pass
 
-            def compute_format_data(self, value):
-                bundle, details = self.shell.display_formatter.format(value)
-                return add_data(value, dict(bundle)), details
-
         class Publisher(DisplayPublisher):
             def publish(self, data, metadata=None, *arguments, **names):
                 result(dict(data), False)
 
+        class Formatter(DisplayFormatter):
+            # Numbers and texts are asked of a dozen formatters, which takes as long as all the rest
+            # of a run; not while nobody has told one of them otherwise.
+            def is_plain(self, kind):
+                if kind not in (int, bool, str):
+                    return False
+                for name, formatter in self.formatters.items():
+                    usual = type_printers.get(kind) if name == "text/plain" else None
+                    if formatter.type_printers.get(kind) is not usual:
+                        return False
+                return True
+
+            def format(self, value, include=None, exclude=None):
+                if not include and not exclude and self.is_plain(type(value)):
+                    return {"text/plain": repr(value)}, {}
+                bundle, details = super().format(value, include, exclude)
+                return add_data(value, dict(bundle)), details
+
         class Shell(InteractiveShell):
+            def init_display_formatter(self):
+                self.display_formatter = Formatter(parent=self)
+                self.configurables.append(self.display_formatter)
+
+            # What is Python as it stands means no magic, and to find that out takes IPython longer
+            # than most runs.
+            def transform_cell(self, code):
+                try:
+                    ast.parse(code)
+                    return code if code.endswith("\n") else code + "\n"
+                except (SyntaxError, ValueError):
+                    return super().transform_cell(code)
+
             def _showtraceback(self, etype, evalue, stb):
                 error(etype.__name__, str(evalue), "\n".join(stb))
 
@@ -509,6 +544,7 @@ def _atoll_context():
         finally:
             os.environ.pop("IPYTHONDIR", None)
             shutil.rmtree(directory, ignore_errors=True)
+        atexit.unregister(shell.atexit_operations)
         raw = shell.system_raw
 
         def system(command):
@@ -536,11 +572,21 @@ def _atoll_context():
             self.name = "Python %d.%d.%d, IPython %s" % versions
 
         def run(self, code):
+            state.code = code
             done = self.shell.run_cell(code, store_history=True)
             # What was raised is reported by then.
             if not done.success and state.failed is None:
                 failure = done.error_before_exec or done.error_in_exec
                 error(type(failure).__name__, str(failure), "")
+
+        # The first time takes ten times as long as the second.
+        def rehearse(self):
+            self.shell.run_cell("pass", store_history=False)
+            self.shell.display_formatter.format(1)
+            try:
+                raise ValueError
+            except ValueError:
+                self.shell.InteractiveTB.structured_traceback(*sys.exc_info())
 
         def report(self, failure):
             self.shell.showtraceback((type(failure), failure, failure.__traceback__))
@@ -550,16 +596,87 @@ def _atoll_context():
             word, matches = self.shell.complete(None, line, len(line))
             return cursor - len(word), list(matches)[:200]
 
-    def make_shell(module):
+    # Bytecode for this very interpreter is there: it is one that the toolbox was made for.
+    def toolbox_fits():
+        import importlib.util
+
+        return os.path.exists(importlib.util.cache_from_source(TOOLBOX + "/IPython/__init__.py"))
+
+    # IPython finds what it needs in the toolbox first, whatever the image has; what the user's code
+    # imports is the image's where it has one, but for what must be the same for both.
+    def make_toolbox_shell(module):
+        import importlib.machinery
+
+        path = list(sys.path)
+        sys.path.insert(0, TOOLBOX)
         try:
-            import IPython
-        except Exception:
-            if os.path.isdir(TOOLBOX) and TOOLBOX not in sys.path:
-                sys.path.append(TOOLBOX)  # last, so that the user's own packages win
+            return RichShell(module)
+        finally:
+            sys.path.remove(TOOLBOX)
+            sys.path.append(TOOLBOX)
+            for package in toolbox_packages() - {"IPython", "traitlets", "matplotlib_inline"}:
+                if importlib.machinery.PathFinder.find_spec(package, path):
+                    forget(package)
+
+    def toolbox_packages():
+        packages = set()
+        for name, module in list(sys.modules.items()):
+            origin = getattr(getattr(module, "__spec__", None), "origin", None) or ""
+            if origin.startswith(TOOLBOX):
+                packages.add(name.partition(".")[0])
+        return packages
+
+    def forget(package):
+        return {name: sys.modules.pop(name) for name in list(sys.modules)
+                if name.partition(".")[0] == package}
+
+    def make_shell(module):
+        if toolbox_fits():
+            try:
+                return make_toolbox_shell(module)
+            except Exception:
+                pass  # the image's own may do
         try:
             return RichShell(module)
         except Exception:
             return PlainShell(module)
+
+    # A shell that is there before it is known whether this becomes a context. What making it has
+    # changed for everybody is taken back, so that a program finds the interpreter it expects, and
+    # done again for a context.
+    class ShellAhead:
+        def __init__(self, module):
+            places = (vars(sys), vars(builtins))
+            before = [dict(place) for place in places]
+            lists = (sys.path, sys.meta_path, warnings.filters)
+            contents = [list(one) for one in lists]
+            main = sys.modules["__main__"]
+            self.shell = make_shell(module)
+            self.shell.rehearse()
+            self.changes = [(place, name, place[name])
+                            for place, old in zip(places, before) for name in list(place)
+                            if old.get(name, self) is not place[name]]
+            self.lists = [(one, list(one)) for one in lists]
+            self.modules = {}
+            for package in toolbox_packages():
+                self.modules.update(forget(package))
+            sys.modules["__main__"] = main
+            for place, name, _ in self.changes:
+                del place[name]
+            for place, old in zip(places, before):
+                place.update(old)
+            for one, content in zip(lists, contents):
+                one[:] = content
+            warnings._filters_mutated()
+
+        def show(self):
+            sys.modules.update(self.modules)
+            for place, name, value in self.changes:
+                place[name] = value
+            for one, content in self.lists:
+                one[:] = content
+            warnings._filters_mutated()
+            return self.shell
 
     # --- what it is told ------------------------------------------------------------------------
 
@@ -636,16 +753,18 @@ def _atoll_context():
             os.environ[name] = value
         os.environ.setdefault("MPLBACKEND", "agg")
 
+    module = types.ModuleType("__main__")
+    module.__dict__["__builtins__"] = builtins
+    waiting = ShellAhead(module) if ahead else None
+
     def serve():
         take_descriptors()
-        module = types.ModuleType("__main__")
-        module.__dict__["__builtins__"] = builtins
-        sys.modules["__main__"] = module
         sys.argv[:] = [""]
         sys.stdout.reconfigure(line_buffering=True)
         sys.meta_path.insert(0, ShowHook())
         signal.signal(signal.SIGINT, interrupted)
-        shell = make_shell(module)
+        shell = waiting.show() if waiting else make_shell(module)
+        sys.modules["__main__"] = module
         hook_show()
         for told in lines():
             if told[0] == "start":

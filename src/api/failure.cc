@@ -34,6 +34,7 @@ constexpr Advice kAdvice[] = {
     {"template_building", 503,
      "try again in a minute, or follow GET /v1/templates/{name}/build; `atoll template build` "
      "builds ahead of time"},
+    {"template_is_toolbox", 400, "start from another template; `atoll template ls` lists them"},
     {"template_busy", 409, "wait for its build to end: GET /v1/templates/{name}/build"},
     {"invalid_template", 400, "correct template.toml; `atoll template init` writes an example"},
     {"build_not_found", 404, "begin one with POST /v1/templates"},

@@ -67,19 +67,6 @@ constexpr const char* kCompilePython =
     "chroot \"$1\" sh -c 'python3 -m compileall -j 2 -q -f --invalidation-mode timestamp "
     "/usr/lib/python3*'; fi";
 
-std::vector<std::string> environment() {
-  std::vector<std::string> made = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-                                   "LANG=C.UTF-8",
-                                   "HOME=/nonexistent",
-                                   "TMPDIR=/build/tmp",
-                                   "DEBIAN_FRONTEND=noninteractive",
-                                   std::string("SOURCE_DATE_EPOCH=") + kTime,
-                                   "PYTHONHASHSEED=0"};
-  for (const char* name : {"http_proxy", "https_proxy", "no_proxy"})
-    if (const char* value = getenv(name)) made.push_back(std::string(name) + "=" + value);
-  return made;
-}
-
 // Beginning anew is simpler than choosing, and packages come back with the next build.
 void bound_cache() {
   std::error_code error;
@@ -122,19 +109,37 @@ std::vector<std::string> command(const Debootstrap& order) {
 
 }  // namespace
 
-Result<void> make_debian_root(const store::DebianSource& source, const std::string& files,
-                              const std::string& target) {
-  bound_cache();
-  ATOLL_TRY_VOID(make_directory("/build/tmp", 01777));
-  if (chmod("/build/tmp", 01777) != 0) return Error::system("chmod");
-  ATOLL_TRY(std::vector<std::string> entries, host_apt_sources(source.suite));
+std::vector<std::string> build_environment() {
+  std::vector<std::string> made = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+                                   "LANG=C.UTF-8",
+                                   "HOME=/nonexistent",
+                                   "TMPDIR=/build/tmp",
+                                   "DEBIAN_FRONTEND=noninteractive",
+                                   std::string("SOURCE_DATE_EPOCH=") + kTime,
+                                   "PYTHONHASHSEED=0"};
+  for (const char* name : {"http_proxy", "https_proxy", "no_proxy"})
+    if (const char* value = getenv(name)) made.push_back(std::string(name) + "=" + value);
+  return made;
+}
+
+Result<std::vector<std::string>> write_apt_sources(const std::string& suite) {
+  ATOLL_TRY(std::vector<std::string> entries, host_apt_sources(suite));
   std::string list;
   for (const std::string& entry : entries) list += entry + "\n";
   ATOLL_TRY_VOID(replace_file("/build/sources.list", list, 0644));
   ATOLL_TRY(std::string dump,
             read_program({{"/usr/bin/apt-config", "dump"}, {"PATH=/usr/bin:/bin"}}));
-  Debootstrap order{source, files, target, reach_options(dump)};
-  return run_program({command(order), environment()});
+  return reach_options(dump);
+}
+
+Result<void> make_debian_root(const store::DebianSource& source, const std::string& files,
+                              const std::string& target) {
+  bound_cache();
+  ATOLL_TRY_VOID(make_directory("/build/tmp", 01777));
+  if (chmod("/build/tmp", 01777) != 0) return Error::system("chmod");
+  ATOLL_TRY(std::vector<std::string> reach, write_apt_sources(source.suite));
+  Debootstrap order{source, files, target, std::move(reach)};
+  return run_program({command(order), build_environment()});
 }
 
 bool is_kept_of_debian(std::string_view path) {

@@ -12,8 +12,10 @@
 #include "builder/npm.h"
 #include "builder/oci_layout.h"
 #include "builder/pack_files.h"
+#include "builder/package_files.h"
 #include "builder/program.h"
 #include "builder/registry.h"
+#include "builder/removals.h"
 #include "builder/tree.h"
 #include "linux/open_resolved.h"
 #include "store/template_manifest.h"
@@ -106,6 +108,13 @@ Result<void> unpack_manifest_source(Tree& tree, const TemplateManifest& manifest
   return unpack_layers(tree, layout.root(), budget);
 }
 
+Result<void> take_out(Tree& tree, const std::vector<std::string>& globs) {
+  ATOLL_TRY(uint64_t removed, remove_matching(tree.root(), globs));
+  if (removed > 0)
+    printf("%llu files and directories were removed\n", static_cast<unsigned long long>(removed));
+  return {};
+}
+
 Result<void> finish(Tree& tree) {
   if (tree.left_out() > 0)
     printf("%llu devices, sockets and FIFOs were left out\n",
@@ -132,6 +141,10 @@ Result<std::string> fetch_debian() {
   ATOLL_TRY(TemplateManifest manifest, read_manifest());
   const auto* source = std::get_if<store::DebianSource>(&manifest.image);
   if (source == nullptr) return Error(Code::kInvalid, "template.toml has changed");
+  if (manifest.kind == store::TemplateKind::kToolbox) {
+    ATOLL_TRY_VOID(fetch_package_files(*source, kDebianTar));
+    return std::string();
+  }
   std::string files = manifest.files.empty() ? "" : kPack + ("/" + manifest.files);
   ATOLL_TRY_VOID(make_debian_root(*source, files, kDebianTar));
   return std::string();
@@ -153,7 +166,8 @@ Result<std::string> unpack_source() {
   ATOLL_TRY_VOID(unpack_manifest_source(tree, manifest));
   UnpackBudget budget;
   ATOLL_TRY_VOID(install_npm(tree, manifest.npm, kNpm, budget));
-  ATOLL_TRY_VOID(finish(tree));
+  ATOLL_TRY_VOID(take_out(tree, manifest.remove));
+  if (manifest.kind == store::TemplateKind::kRoot) ATOLL_TRY_VOID(finish(tree));
   if (!manifest.files.empty()) {
     ATOLL_TRY(Fd files, open_in_pack(manifest.files, O_DIRECTORY));
     ATOLL_TRY_VOID(copy_pack_files(files.get(), tree.root()));

@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ struct LaunchSpec {
   Digest image;
   WallLimits limits;
   Nonce nonce;  // the agent repeats it in its hello, which proves who answers
+  std::optional<Digest> toolbox = {};  // the image that it shall have at /opt/atoll
 };
 
 class Driver {

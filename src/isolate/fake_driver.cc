@@ -274,6 +274,7 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
     co_return error;
   }
   agents_.emplace(spec.id, std::make_shared<Agent>(spec));
+  if (spec.toolbox) toolboxes.emplace(spec.id, *spec.toolbox);
   co_return Result<void>();
 }
 

@@ -58,6 +58,8 @@ class FakeDriver final : public Driver {
 
   // What agents say in their hello, and expect in the welcome, from the next connection on.
   uint16_t spoken_version = agent::kProtocolVersion;
+  // Of those that were launched with one.
+  std::map<SandboxId, Digest> toolboxes;
   // How the next changes of limits fail, without changing anything.
   std::deque<Error> limit_change_errors;
 

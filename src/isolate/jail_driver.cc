@@ -87,6 +87,7 @@ Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
   request.required = spec.limits.required_extras;
   request.image = spec.image.bytes();
   request.nonce = spec.nonce;
+  if (spec.toolbox) request.toolbox = spec.toolbox->bytes();
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
   ATOLL_CO_TRY_VOID(to_result(answer.reply, "launch"));
   if (answer.sockets.size() != warden::kReplySockets)

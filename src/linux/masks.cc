@@ -51,8 +51,8 @@ Result<void> write_protect(const char* name) {
 
 // Login shells set a PATH of their own, and /usr/local/bin is in each of them.
 Result<void> make_links(int masks, std::string_view resolver) {
-  for (const char* name :
-       {"links", "links/etc", "links/usr", "links/usr/local", "links/usr/local/bin"})
+  for (const char* name : {"links", "links/etc", "links/opt", "links/opt/atoll", "links/usr",
+                           "links/usr/local", "links/usr/local/bin"})
     if (mkdirat(masks, name, 0755) != 0) return Error::system(std::string("mkdir ") + name);
   if (symlinkat("/run/atoll/bin/sudo", masks, "links/usr/local/bin/sudo") != 0)
     return Error::system("link sudo");

@@ -238,13 +238,15 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolat
 
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings) {
   const store::SandboxRow& row = sandbox->row();
-  isolate::LaunchSpec spec{row.id, row.image, limits_of(sandbox->row()).wall, row.nonce};
+  Basis basis{row.image, templates_.toolbox()};
+  isolate::LaunchSpec spec{row.id, row.image, limits_of(sandbox->row()).wall, row.nonce,
+                           basis.toolbox};
   auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   crash_point("create.launched");
   ATOLL_CO_TRY_VOID(co_await apply_network(services_, row));
   timings.launch = since(begin);
-  auto copied = co_await pool_.copy(row);
+  auto copied = co_await pool_.copy(row, basis);
   timings.from_zygote = copied.has_value();
   if (copied)
     sandbox->attach(std::move(*copied));

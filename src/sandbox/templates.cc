@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kMaxManifestBytes = 256 * 1024;
 constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr std::string_view kVersionMark = "@sha256:";
+constexpr std::string_view kToolbox = "toolbox";
 
 struct Reference {
   std::string name;
@@ -157,6 +158,12 @@ Result<std::optional<store::Template>> Templates::find_template(store::TenantId 
   ATOLL_TRY(std::optional<KnownTemplate> found, find(tenant, name));
   // Says what is wrong with one that is installed and cannot be used.
   if (!found) return installed_.find_template(name);
+  if (found->manifest.kind == store::TemplateKind::kToolbox)
+    return Error(Code::kInvalid, "the template " + found->name +
+                                     " is what sandboxes have at /opt/atoll; none can "
+                                     "start from it")
+        .with_reason("template_is_toolbox")
+        .with_field("template");
   if (found->image)
     return std::optional(
         store::Template{.manifest = std::move(found->manifest), .image = *found->image});
@@ -181,6 +188,13 @@ Result<std::vector<KnownTemplate>> Templates::list(store::TenantId tenant) {
     if (found) all.push_back(std::move(*found));
   }
   return all;
+}
+
+std::optional<Digest> Templates::toolbox() {
+  auto found = find(store::kLocalTenant, kToolbox);
+  if (!found || !*found || (*found)->manifest.kind != store::TemplateKind::kToolbox)
+    return std::nullopt;
+  return (*found)->image;
 }
 
 Result<std::vector<Digest>> Templates::images() {

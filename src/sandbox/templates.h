@@ -49,6 +49,9 @@ class Templates {
   const store::TemplateRow* find_row(store::TenantId tenant, std::string_view name) const;
   // The folder of a template that comes with Atoll.
   std::optional<std::string> find_built_in(std::string_view name) const;
+  // The image that every sandbox has at /opt/atoll: the operator's own or the host's, if it is
+  // built; a tenant's template of that name is none.
+  std::optional<Digest> toolbox();
   // Every image that a row or an installed template names.
   Result<std::vector<Digest>> images();
   std::vector<Digest> packs() const;

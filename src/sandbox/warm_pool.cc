@@ -37,9 +37,9 @@ isolate::WallLimits default_limits(const store::TemplateDefaults& defaults) {
 }
 
 // What cannot be changed once an isolate is up.
-bool can_become(const WarmIsolate& isolate, const store::SandboxRow& row) {
+bool can_become(const WarmIsolate& isolate, const store::SandboxRow& row, const Basis& basis) {
   isolate::WallLimits wanted = limits_of(row).wall;
-  return isolate.image == row.image && isolate.limits.open_files == wanted.open_files &&
+  return isolate.basis == basis && isolate.limits.open_files == wanted.open_files &&
          isolate.limits.on_oom == wanted.on_oom && wanted.required_extras == 0;
 }
 
@@ -64,7 +64,8 @@ std::optional<WarmIsolate> WarmPool::take(const store::SandboxRow& row) {
   Pool& pool = found->second;
   pool.demand.count(services_.clock.steady_now());
   changed_.notify_all();
-  auto fits = [&row](const WarmIsolate& isolate) { return can_become(isolate, row); };
+  Basis basis{row.image, templates_.toolbox()};
+  auto fits = [&](const WarmIsolate& isolate) { return can_become(isolate, row, basis); };
   auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), fits);
   ++(chosen == pool.ready.end() ? counts_.misses : counts_.hits);
   if (chosen == pool.ready.end()) return std::nullopt;
@@ -106,7 +107,7 @@ size_t WarmPool::size() const {
 std::vector<Digest> WarmPool::images() const {
   std::vector<Digest> used;
   for (const auto& [name, pool] : pools_)
-    for (const WarmIsolate& isolate : pool.ready) used.push_back(isolate.image);
+    for (const WarmIsolate& isolate : pool.ready) used.push_back(isolate.basis.image);
   return used;
 }
 
@@ -137,12 +138,13 @@ Result<void> WarmPool::find_templates() {
   for (auto& [name, pool] : pools_) pool.floor = 0;
   // Those that everybody may use; one that is not built is not built for this.
   ATOLL_TRY(std::vector<KnownTemplate> all, templates_.list(store::kLocalTenant));
+  std::optional<Digest> toolbox = templates_.toolbox();
   for (const KnownTemplate& known : all)
     if (known.image && !known.manifest.pool_singleton && known.manifest.pool_warm > 0) {
       Pool& pool = pools_[known.name];
       pool.floor = known.manifest.pool_warm;
       pool.ceiling = known.manifest.pool_max;
-      pool.image = known.image;
+      pool.basis = Basis{*known.image, toolbox};
       pool.program = waiting_start(known.manifest);
     }
   return {};
@@ -154,19 +156,27 @@ size_t WarmPool::wanted(Pool& pool) const {
   return std::min(pool.floor + demand, pool.ceiling);
 }
 
+std::optional<WarmIsolate> WarmPool::take_spare(Pool& pool) {
+  auto is_old = [&pool](const WarmIsolate& isolate) { return isolate.basis != pool.basis; };
+  auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), is_old);
+  if (chosen == pool.ready.end() && pool.ready.size() > wanted(pool)) chosen = pool.ready.begin();
+  if (chosen == pool.ready.end()) return std::nullopt;
+  std::optional<WarmIsolate> spare(std::move(*chosen));
+  pool.ready.erase(chosen);
+  return spare;
+}
+
 Task<bool> WarmPool::tend(std::string name) {
   Pool& pool = pools_[name];  // none is ever erased
-  if (pool.floor > 0 && pool.program && zygotes_.wants(name, *pool.image)) {
-    co_await make_zygote(name, *pool.image);
+  if (pool.floor > 0 && pool.program && zygotes_.wants(name, *pool.basis)) {
+    co_await make_zygote(name, *pool.basis);
+    co_return true;
+  }
+  if (std::optional<WarmIsolate> spare = take_spare(pool)) {
+    co_await discard(std::move(*spare));
     co_return true;
   }
   size_t want = wanted(pool);
-  if (pool.ready.size() > want) {
-    WarmIsolate spare = std::move(pool.ready.front());
-    pool.ready.pop_front();
-    co_await discard(std::move(spare));
-    co_return true;
-  }
   if (pool.ready.size() == want || std::chrono::steady_clock::now() < pool.not_before)
     co_return false;
   SteadyTime begin = std::chrono::steady_clock::now();
@@ -183,45 +193,46 @@ Task<bool> WarmPool::tend(std::string name) {
   co_return false;
 }
 
-Task<void> WarmPool::make_zygote(std::string name, Digest image) {
+Task<void> WarmPool::make_zygote(std::string name, Basis basis) {
   auto zygote = co_await launch(name, Program::kOfZygote);
   Result<void> made = Error(Code::kUnsupported, "the agent starts no program that waits");
   if (!zygote)
     made = std::move(zygote).error();
   else if (zygote->agent.waiting)
-    made = co_await zygotes_.make(name, zygote->image, zygote->agent.link,
+    made = co_await zygotes_.make(name, zygote->basis, zygote->agent.link,
                                   zygote->agent.waiting->number);
-  if (!made) zygotes_.fail(name, image, made.error());
+  if (!made) zygotes_.fail(name, basis, made.error());
   if (zygote) co_await discard(std::move(*zygote));
 }
 
-Task<std::optional<WarmAgent>> WarmPool::copy(store::SandboxRow row) {
+Task<std::optional<WarmAgent>> WarmPool::copy(store::SandboxRow row, Basis basis) {
   auto pool = pools_.find(row.template_name);
   if (pool == pools_.end() || !pool->second.program) co_return std::nullopt;
-  Imprint imprint = zygotes_.find(row.template_name, row.image);
+  Imprint imprint = zygotes_.find(row.template_name, basis);
   if (!imprint) co_return std::nullopt;
   std::optional<agent::Start> program = pool->second.program;
   program->open_files = limits_of(row).wall.open_files;
   CopyOf of{imprint, CopyOf::Rehearsal::kNone};
   auto agent = co_await warm_agent(services_, row.id, row.nonce, program, of);
   if (agent) co_return std::move(*agent);
-  zygotes_.fail(row.template_name, row.image, agent.error());
+  zygotes_.fail(row.template_name, basis, agent.error());
   co_return std::nullopt;
 }
 
 Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
   ATOLL_CO_TRY(auto found, templates_.find(store::kLocalTenant, name));
   if (!found || !found->image) co_return Error(Code::kNotFound, "the template is gone");
-  WarmIsolate isolate{.id = SandboxId::draw(), .image = *found->image};
+  WarmIsolate isolate{.id = SandboxId::draw(), .basis = {*found->image, templates_.toolbox()}};
   isolate.limits = default_limits(found->manifest.defaults);
   fill_random(isolate.nonce);
   ATOLL_CO_TRY(isolate.reservation, admission_.reserve(idle_limits(isolate.limits)));
-  isolate::LaunchSpec spec{isolate.id, isolate.image, isolate.limits, isolate.nonce};
+  isolate::LaunchSpec spec{isolate.id, isolate.basis.image, isolate.limits, isolate.nonce,
+                           isolate.basis.toolbox};
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   std::optional<agent::Start> start = waiting_start(found->manifest);
   Imprint imprint;
   if (program == Program::kCopied)
-    imprint = zygotes_.find(name, isolate.image);
+    imprint = zygotes_.find(name, isolate.basis);
   else if (start)
     start = zygote_start(std::move(*start));
   CopyOf of{imprint};
@@ -230,7 +241,7 @@ Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
     isolate.agent = std::move(*agent);
     co_return isolate;
   }
-  if (imprint) zygotes_.fail(name, isolate.image, agent.error());
+  if (imprint) zygotes_.fail(name, isolate.basis, agent.error());
   co_await remove(isolate.id);
   co_return std::move(agent).error();
 }

@@ -25,7 +25,7 @@ namespace atl::sandbox {
 
 struct WarmIsolate {
   SandboxId id;
-  Digest image;
+  Basis basis;
   isolate::Nonce nonce = {};
   isolate::WallLimits limits = {};
   Reservation reservation = {};
@@ -51,7 +51,7 @@ class WarmPool {
   Task<bool> give_up_one();
   // For a sandbox that is made anew: greets its agent and starts there what waits in isolates of
   // the pool, if that can be copied, which takes no time to speak of. Nothing: it cannot.
-  Task<std::optional<WarmAgent>> copy(store::SandboxRow row);
+  Task<std::optional<WarmAgent>> copy(store::SandboxRow row, Basis basis);
   // Removes an isolate that was taken and not used.
   Task<void> discard(WarmIsolate isolate);
 
@@ -67,7 +67,7 @@ class WarmPool {
   struct Pool {
     size_t floor = 0;
     size_t ceiling = 0;
-    std::optional<Digest> image;
+    std::optional<Basis> basis;
     std::optional<agent::Start> program;  // that waits
     std::deque<WarmIsolate> ready;        // the oldest first
     Demand demand;
@@ -76,11 +76,13 @@ class WarmPool {
 
   Result<void> find_templates();
   size_t wanted(Pool& pool) const;
+  // One that nobody wants: there are too many, or its template has another image by now.
+  std::optional<WarmIsolate> take_spare(Pool& pool);
   // One step for this template; false when there is nothing to do.
   Task<bool> tend(std::string name);
   enum class Program : unsigned char { kOfZygote, kCopied };
   Task<Result<WarmIsolate>> launch(std::string name, Program program);
-  Task<void> make_zygote(std::string name, Digest image);
+  Task<void> make_zygote(std::string name, Basis basis);
   Task<void> remove(SandboxId id);
 
   Services& services_;

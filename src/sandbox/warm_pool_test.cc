@@ -31,6 +31,15 @@ class WarmPools : public testing::Test {
   Result<Created> create(CreateSandbox request) {
     return bed_.run(bed_.sandboxes().create(store::kLocalTenant, std::move(request)));
   }
+  void install_toolbox(char digit) {
+    std::string folder = bed_.directory() + "/templates/toolbox";
+    std::filesystem::create_directory(folder);
+    std::string manifest =
+        "name = \"toolbox\"\nkind = \"toolbox\"\n[image]\n"
+        "debian = { suite = \"bookworm\", packages = [\"python3-ipython\"] }\n";
+    EXPECT_TRUE(replace_file(folder + "/template.toml", manifest, 0644).ok());
+    EXPECT_TRUE(replace_file(folder + "/image", std::string(64, digit) + "\n", 0644).ok());
+  }
   size_t isolates() { return bed_.run(bed_.driver->list())->size(); }
 
   TestBed bed_;
@@ -96,6 +105,33 @@ TEST_F(WarmPools, NoneIsLeftAfterARestart) {
   bed_.restart();
   ASSERT_TRUE(bed_.run(bed_.sandboxes().adopt()).ok());
   EXPECT_EQ(*bed_.run(bed_.driver->list()), std::vector<SandboxId>{id});
+}
+
+TEST_F(WarmPools, WhatWaitsIsReplacedWhenTheToolboxIs) {
+  fill();
+  auto before = create(bed_.create_request());
+  ASSERT_TRUE(before.ok());
+  EXPECT_FALSE(bed_.driver->toolboxes.contains(before->sandbox->id()));
+  install_toolbox('b');
+  auto made = create(bed_.create_request());
+  ASSERT_TRUE(made.ok());
+  EXPECT_FALSE(made->timings.from_pool) << "none of those has it";
+  EXPECT_EQ(bed_.driver->toolboxes.at(made->sandbox->id()), Digest::parse(std::string(64, 'b')));
+  for (int i = 0; i < 5000 && pool().counts().launches < 2 * kWarm; ++i) bed_.step();
+  auto warm = create(bed_.create_request());
+  ASSERT_TRUE(warm.ok());
+  EXPECT_TRUE(warm->timings.from_pool);
+  EXPECT_EQ(bed_.driver->toolboxes.at(warm->sandbox->id()), Digest::parse(std::string(64, 'b')));
+}
+
+TEST_F(WarmPools, NoSandboxStartsFromAToolbox) {
+  install_toolbox('b');
+  CreateSandbox request = bed_.create_request();
+  request.template_name = "toolbox";
+  auto created = create(request);
+  ASSERT_FALSE(created.ok());
+  EXPECT_EQ(created.error().reason(), "template_is_toolbox");
+  EXPECT_EQ(isolates(), 0u);
 }
 
 TEST_F(WarmPools, ATemplateThatIsGoneHasNoPool) {

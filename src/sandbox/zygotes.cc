@@ -54,25 +54,25 @@ Task<Result<void>> receive(Incoming& incoming, AgentLink& link) {
 
 }  // namespace
 
-Imprint Zygotes::find(const std::string& name, const Digest& image) {
+Imprint Zygotes::find(const std::string& name, const Basis& basis) {
   auto found = zygotes_.find(name);
-  if (found == zygotes_.end() || found->second.image != image || !found->second.imprint)
+  if (found == zygotes_.end() || found->second.basis != basis || !found->second.imprint)
     return nullptr;
   ++found->second.copies;
   ++counts_.copies;
   return found->second.imprint;
 }
 
-bool Zygotes::wants(const std::string& name, const Digest& image) const {
+bool Zygotes::wants(const std::string& name, const Basis& basis) const {
   auto found = zygotes_.find(name);
-  if (found == zygotes_.end() || found->second.image != image) return true;
+  if (found == zygotes_.end() || found->second.basis != basis) return true;
   const Zygote& zygote = found->second;
   auto age = clock_.steady_now() - zygote.made_at;
   if (!zygote.imprint) return age > kFailurePause;
   return age > kLongestUse || zygote.copies >= kMostCopies;
 }
 
-Task<Result<void>> Zygotes::make(std::string name, Digest image, std::shared_ptr<AgentLink> link,
+Task<Result<void>> Zygotes::make(std::string name, Basis basis, std::shared_ptr<AgentLink> link,
                                  uint32_t exec) {
   boost::asio::steady_timer patience(executor_, kLongestTaking);
   patience.async_wait([link](const boost::system::error_code& error) {
@@ -87,14 +87,14 @@ Task<Result<void>> Zygotes::make(std::string name, Digest image, std::shared_ptr
   ATOLL_CO_TRY_VOID(incoming.file.seal());
   auto shared = std::make_shared<const ImprintFile>(std::move(incoming.file));
   log_info("zygote made", {{"template", name}, {"bytes", shared->bytes()}});
-  zygotes_.insert_or_assign(name, Zygote{image, std::move(shared), clock_.steady_now()});
+  zygotes_.insert_or_assign(name, Zygote{basis, std::move(shared), clock_.steady_now()});
   ++counts_.made;
   co_return Result<void>();
 }
 
-void Zygotes::fail(const std::string& name, const Digest& image, const Error& why) {
+void Zygotes::fail(const std::string& name, const Basis& basis, const Error& why) {
   log_warning("a template starts cold", {{"template", name}, why});
-  zygotes_.insert_or_assign(name, Zygote{image, nullptr, clock_.steady_now()});
+  zygotes_.insert_or_assign(name, Zygote{basis, nullptr, clock_.steady_now()});
   ++counts_.failures;
 }
 
@@ -108,6 +108,7 @@ agent::Start zygote_start(agent::Start waiting) {
   for (std::string& variable : waiting.environment)
     for (std::string_view name : {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "MKL_NUM_THREADS="})
       if (variable.starts_with(name)) variable = std::string(name) + "1";
+  waiting.environment.push_back("ATOLL_ZYGOTE=1");
   return waiting;
 }
 

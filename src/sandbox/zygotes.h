@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -18,6 +19,13 @@
 #include "sandbox/waiting_program.h"
 
 namespace atl::sandbox {
+
+// What a waiting program was started on.
+struct Basis {
+  Digest image;
+  std::optional<Digest> toolbox = {};
+  bool operator==(const Basis&) const = default;
+};
 
 // Shared, because a start may still send it when it has been replaced.
 using Imprint = std::shared_ptr<const isolate::ImprintFile>;
@@ -34,22 +42,22 @@ class Zygotes {
   Zygotes(boost::asio::any_io_executor executor, const Clock& clock)
       : executor_(std::move(executor)), clock_(clock) {}
 
-  // What a program of this template and image begins from; null: it starts cold. Counts as a copy.
-  Imprint find(const std::string& name, const Digest& image);
+  // What a program of this template begins from; null: it starts cold. Counts as a copy.
+  Imprint find(const std::string& name, const Basis& basis);
   // Whether one should be made now.
-  bool wants(const std::string& name, const Digest& image) const;
+  bool wants(const std::string& name, const Basis& basis) const;
   // Takes the imprint of the program that waits at the other end, which ends.
-  Task<Result<void>> make(std::string name, Digest image, std::shared_ptr<isolate::AgentLink> link,
+  Task<Result<void>> make(std::string name, Basis basis, std::shared_ptr<isolate::AgentLink> link,
                           uint32_t exec);
   // It could not be made, or a copy did not start: cold for a while. Says why in the log.
-  void fail(const std::string& name, const Digest& image, const Error& why);
+  void fail(const std::string& name, const Basis& basis, const Error& why);
 
   const ZygoteCounts& counts() const { return counts_; }
   size_t size() const;
 
  private:
   struct Zygote {
-    Digest image;
+    Basis basis;
     Imprint imprint;
     SteadyTime made_at;  // or failed
     uint64_t copies = 0;
@@ -61,7 +69,8 @@ class Zygotes {
   ZygoteCounts counts_;
 };
 
-// The waiting program of a template, as its zygote runs it: with libraries that start no threads.
+// The waiting program of a template, as its zygote runs it: with libraries that start no threads,
+// and with a shell for contexts made ahead.
 agent::Start zygote_start(agent::Start waiting);
 
 }  // namespace atl::sandbox

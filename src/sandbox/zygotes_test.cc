@@ -56,8 +56,9 @@ class ZygotesTest : public testing::Test {
 
   boost::asio::io_context context_;
   FakeClock clock_;
-  Digest image_ = digest_of(0);
-  Digest other_image_ = digest_of(1);
+  Basis image_{digest_of(0)};
+  Basis other_image_{digest_of(1)};
+  Basis with_toolbox_{digest_of(0), digest_of(2)};
   isolate::AgentSocket agent_{context_};
   std::shared_ptr<isolate::AgentLink> link_;
   Zygotes zygotes_{context_.get_executor(), clock_};
@@ -92,12 +93,14 @@ TEST_F(ZygotesTest, AnAgentThatRefusesOrGoesIsAnError) {
   EXPECT_FALSE(make().ok());
 }
 
-TEST_F(ZygotesTest, OneIsMadeAnewAfterAnHourOrWithAnotherImage) {
+TEST_F(ZygotesTest, OneIsMadeAnewAfterAnHourOrWithAnotherImageOrToolbox) {
   EXPECT_TRUE(zygotes_.wants("python", image_));
   say_imprint(kImprint);
   ASSERT_TRUE(make().ok());
   EXPECT_FALSE(zygotes_.wants("python", image_));
   EXPECT_TRUE(zygotes_.wants("python", other_image_));
+  EXPECT_TRUE(zygotes_.wants("python", with_toolbox_));
+  EXPECT_EQ(zygotes_.find("python", with_toolbox_), nullptr);
   clock_.advance(std::chrono::minutes(61));
   EXPECT_TRUE(zygotes_.wants("python", image_));
   EXPECT_NE(zygotes_.find("python", image_), nullptr) << "until there is a new one";
@@ -127,7 +130,7 @@ TEST_F(ZygotesTest, AfterAFailureTheTemplateStartsColdForAWhile) {
 TEST(ZygoteStart, LibrariesStartNoThreads) {
   agent::Start waiting{
       .arguments = {"python3"}, .environment = {"OMP_NUM_THREADS=4", "PATH=/bin"}, .directory = {}};
-  std::vector<std::string> wanted = {"OMP_NUM_THREADS=1", "PATH=/bin"};
+  std::vector<std::string> wanted = {"OMP_NUM_THREADS=1", "PATH=/bin", "ATOLL_ZYGOTE=1"};
   EXPECT_EQ(zygote_start(waiting).environment, wanted);
 }
 

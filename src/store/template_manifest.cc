@@ -142,6 +142,7 @@ void read_choice(TomlSection& section, std::string_view key,
 constexpr std::array<std::string_view, 3> kIsolations = {"jail", "gvisor", "microvm"};
 constexpr std::array<std::string_view, 3> kPersistences = {"ephemeral", "persistent", "checkpoint"};
 constexpr std::array<std::string_view, 2> kOutputModes = {"text", "rich"};
+constexpr std::array<std::string_view, 2> kKinds = {"root", "toolbox"};
 
 void read_debian(TomlSection& debian, DebianSource& source) {
   debian.require(debian.text("suite", source.suite), "suite");
@@ -288,6 +289,7 @@ Result<TemplateManifest> parse_template_manifest(std::string_view text, const st
   top.require(top.text("name", manifest.name), "name");
   if (!is_template_name(manifest.name))
     top.refuse("name", "must be 1 to 63 of a-z, 0-9 and -, and not begin with -");
+  read_choice<TemplateKind>(top, "kind", kKinds, manifest.kind);
   top.text("description", manifest.description);
   top.texts("aliases", manifest.aliases);
   check_all(top, "aliases", manifest.aliases, is_template_name);

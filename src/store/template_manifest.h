@@ -51,6 +51,9 @@ struct ContextRuntime {
 enum class Isolation : unsigned char { kJail, kGvisor, kMicrovm };
 enum class Persistence : unsigned char { kEphemeral, kPersistent, kCheckpoint };
 enum class OutputMode : unsigned char { kText, kRich };
+// What an image is for: sandboxes start from it, or have it at /opt/atoll. The packages of a
+// toolbox are unpacked as they are: nothing they depend on comes along, nothing of them is run.
+enum class TemplateKind : unsigned char { kRoot, kToolbox };
 
 struct TemplateDefaults {
   Isolation isolation = Isolation::kJail;  // the floor
@@ -69,6 +72,7 @@ struct TemplateDefaults {
 
 struct TemplateManifest {
   std::string name;
+  TemplateKind kind = TemplateKind::kRoot;
   std::string description;
   std::vector<std::string> aliases;  // other names of it
   ImageSource image;

@@ -185,6 +185,15 @@ TEST(TemplateManifest, NpmPackagesAndFilesArePinnedAndPlain) {
     EXPECT_NE(error_with("files = \"" + std::string(files) + "\"\n"), "accepted") << files;
 }
 
+TEST(TemplateManifest, AToolboxSaysThatItIsOne) {
+  EXPECT_EQ(parse_or_die(kMinimal).kind, TemplateKind::kRoot);
+  EXPECT_EQ(parse_or_die("kind = \"toolbox\"\n" + std::string(kMinimal)).kind,
+            TemplateKind::kToolbox);
+  EXPECT_NE(error_of("kind = \"tools\"\n" + std::string(kMinimal))
+                .find("\"tools\" is not one of \"root\", \"toolbox\""),
+            std::string::npos);
+}
+
 TEST(TemplateManifest, LanguagesOfARunComeInTheirOrder) {
   auto manifest = parse_or_die(std::string(kMinimal) +
                                "[[run]]\nlanguage = \"cpp\"\nfile = \"main.cpp\"\n"

@@ -150,6 +150,7 @@ Result<void> Jail::receive_trees() {
   devices_ = std::move(message->fds[2]);
   masks_ = std::move(message->fds[3]);
   tools_ = std::move(message->fds[4]);
+  toolbox_ = std::move(message->fds[5]);
   return tell_spawner(kIdsMapped);
 }
 
@@ -193,7 +194,19 @@ Result<void> Jail::build_root() {
                                       {"userxattr", ""},
                                       {"volatile", ""}},
                                      kNoSuidNoDev));
-  return linux::attach_mount_at(root_.get(), scratch.get(), "root");
+  ATOLL_TRY_VOID(linux::attach_mount_at(root_.get(), scratch.get(), "root"));
+  return mount_toolbox();
+}
+
+// An image without the directory has that of the lowest layer. Where /opt is something else there
+// is no toolbox: contexts do without, and say so.
+Result<void> Jail::mount_toolbox() {
+  if (!toolbox_) return {};
+  auto target = linux::open_mount_target(root_.get(), "opt/atoll");
+  int why = target ? 0 : target.error().system_errno();
+  if (why == ENOENT || why == ENOTDIR || why == ELOOP) return {};
+  if (!target) return std::move(target).error();
+  return linux::attach_mount(toolbox_.get(), target->get());
 }
 
 Result<void> Jail::mount_devices() {

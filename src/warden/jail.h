@@ -68,6 +68,7 @@ class Jail {
   Result<void> mount_devices();
   Result<void> mount_proc_and_run();
   Result<void> fill_run(int run);
+  Result<void> mount_toolbox();
   Result<void> mask_kernel_files();
   Result<void> name_the_resolver();
   Result<void> pivot();
@@ -86,7 +87,8 @@ class Jail {
   Result<void> execute(std::span<const linux::Placement> places, int last, const char* role);
 
   JailPlan plan_;
-  Fd image_, layer_, devices_, masks_, tools_, root_, proc_, run_atoll_, network_, sudo_, spawner_;
+  Fd image_, layer_, devices_, masks_, tools_, toolbox_, root_, proc_, run_atoll_, network_, sudo_,
+      spawner_;
 };
 
 }  // namespace atl::warden

@@ -56,7 +56,8 @@ Launch::Launch(const Host& host, const Request& request, Fault fault)
       request_(request),
       fault_(fault),
       id_(id_of(request)),
-      image_(Digest::from_bytes(request.image)) {}
+      image_(Digest::from_bytes(request.image)),
+      toolbox_(Digest::from_bytes(request.toolbox)) {}
 
 LaunchOutcome Launch::run() {
   // Before anything is made, so that there is nothing to undo.
@@ -131,7 +132,10 @@ Result<void> Launch::find_pool() { return check_pool(host_); }
 
 Result<void> Launch::make_layer() { return create_layer(host_, id_, request_.disk_bytes); }
 
-Result<void> Launch::find_image() { return mount_image(host_, image_); }
+Result<void> Launch::find_image() {
+  if (has_toolbox()) ATOLL_TRY_VOID(mount_image(host_, toolbox_));
+  return mount_image(host_, image_);
+}
 
 Result<void> Launch::make_groups() {
   ATOLL_TRY(groups_, create_groups(host_, id_, request_));
@@ -220,11 +224,15 @@ Result<Fd> Launch::clone_for_jail(const std::string& path, uint64_t attributes,
   return mount;
 }
 
+Result<Fd> Launch::clone_image(const Digest& image, int user_namespace) const {
+  return clone_for_jail(host_.run_dir + "/images/" + image.string(),
+                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, user_namespace);
+}
+
 Result<void> Launch::send_trees() {
   ATOLL_TRY(Fd user_namespace,
             open_file("/proc/" + std::to_string(birth_.jail_pid) + "/ns/user", O_RDONLY));
-  ATOLL_TRY(Fd image, clone_for_jail(host_.run_dir + "/images/" + image_.string(),
-                                     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, user_namespace.get()));
+  ATOLL_TRY(Fd image, clone_image(image_, user_namespace.get()));
   ATOLL_TRY(Fd layer, clone_for_jail(host_.run_dir + "/pool/" + id_.string(), MOUNT_ATTR_NODEV,
                                      user_namespace.get()));
   ATOLL_TRY(Fd devices,
@@ -233,7 +241,12 @@ Result<void> Launch::send_trees() {
                                      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, -1));
   ATOLL_TRY(Fd tools,
             clone_for_jail(host_.run_dir + "/tools", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, -1));
-  int fds[] = {image.get(), layer.get(), devices.get(), masks.get(), tools.get()};
+  std::vector<int> fds = {image.get(), layer.get(), devices.get(), masks.get(), tools.get()};
+  Fd toolbox;
+  if (has_toolbox()) {
+    ATOLL_TRY(toolbox, clone_image(toolbox_, user_namespace.get()));
+    fds.push_back(toolbox.get());
+  }
   return linux::send_byte(sync_.get(), kTrees, fds);
 }
 

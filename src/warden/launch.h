@@ -69,13 +69,16 @@ class Launch {
   LaunchOutcome failed(Step step, const Error& error) const;
   Result<Fd> make_birth_record() const;
   Result<Fd> clone_for_jail(const std::string& path, uint64_t attributes, int user_namespace) const;
+  Result<Fd> clone_image(const Digest& image, int user_namespace) const;
   Spawner spawner() const;
+  bool has_toolbox() const { return toolbox_.bytes() != decltype(request_.toolbox){}; }
 
   const Host& host_;
   const Request& request_;
   const Fault fault_;
   const SandboxId id_;
   const Digest image_;
+  const Digest toolbox_;
   std::optional<SharedProgress> progress_;
   std::optional<RecordLock> record_;
   uid_t first_uid_ = 0;

@@ -57,7 +57,7 @@ Result<void> check_no_limits(const Request& request) {
 Result<void> check_no_birth_fields(const Request& request) {
   bool none = request.open_files == 0 && is_zero(request.on_oom) && request.required == 0 &&
               is_zero(request.image) != (request.operation == Operation::kRemoveImage) &&
-              is_zero(request.nonce);
+              is_zero(request.nonce) && is_zero(request.toolbox);
   return none ? Result<void>() : invalid(kUnusedField);
 }
 

@@ -86,8 +86,9 @@ struct Request {
   uint32_t required;                                // bits of Extra that the caller insists on
   std::array<unsigned char, Digest::kBytes> image;  // kRemoveImage too
   std::array<unsigned char, kNonceBytes> nonce;
+  std::array<unsigned char, Digest::kBytes> toolbox;  // image for /opt/atoll; all zero: none
 };
-static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 128);
+static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 160);
 
 struct Message {
   Request request;

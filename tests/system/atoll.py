@@ -19,6 +19,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("ATOLL_BIN", os.path.join(ROOT, "build", "release", "bin"))
 IMAGE = os.environ.get("ATOLL_IMAGE", os.path.join(ROOT, "build", "images", "python"))
+TOOLBOX = os.path.join(os.path.dirname(IMAGE), "toolbox")
 # How much slower than hardware this host is: tests/guest is emulated.
 SLOW = int(os.environ.get("ATOLL_TEST_SLOW", "1"))
 
@@ -143,13 +144,15 @@ class Atoll:
             raise AssertionError(f"{command} ended with {done.returncode}: {done.stderr.decode()}")
         return done
 
-    def up(self, *arguments, pool=False):
+    def up(self, *arguments, pool=False, toolbox=False):
         """Without a warm pool, whose isolates come and go by themselves, unless it is wanted."""
         if not pool:
             arguments = ("--no-warm-pool", *arguments)
         if not os.path.isdir(os.path.join(self.directory, "templates", "python")):
             with tempfile.TemporaryDirectory() as directory:
                 self.cli("template", "add", self.with_steady_pool(directory) if pool else IMAGE)
+        if toolbox:
+            self.cli("template", "add", TOOLBOX)
         self.cli("up", "--detach", "--listen", "127.0.0.1:0", *arguments)
         return self
 
@@ -293,11 +296,12 @@ class SystemTest(unittest.TestCase):
     """One Atoll for the tests of a class; after it the host must be as it was before."""
     atoll: Atoll
     pool = False
+    toolbox = False
 
     @classmethod
     def setUpClass(cls):
         cls.before = settled_inventory()
-        cls.atoll = Atoll().up(pool=cls.pool)
+        cls.atoll = Atoll().up(pool=cls.pool, toolbox=cls.toolbox)
 
     @classmethod
     def tearDownClass(cls):

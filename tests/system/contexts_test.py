@@ -86,6 +86,16 @@ class ContextCase(atoll.SystemTest):
 
 
 class ContextsTest(ContextCase):
+    said = ", without IPython"
+
+    def test_says_which_interpreter_it_is(self):
+        context = self.context()
+        self.run_code(context, "1")
+        listed = self.atoll.request("GET", self.base).json["contexts"]
+        [interpreter] = [one["interpreter"] for one in listed if one["id"] == context]
+        self.assertTrue(interpreter.startswith("Python 3.11"), interpreter)
+        self.assertIn(self.said, interpreter)
+
     def test_state_lasts_from_run_to_run(self):
         context = self.context()
         self.assertEqual(self.run_code(context, "x = 41")["results"], [])
@@ -363,6 +373,58 @@ Rich()
         self.assertEqual(self.run_code(context, "echo $x")["stdout"], "5\n")
         self.assertEqual(self.run_code(context, "exit 4")["exit_code"], 4)
         self.assertEqual(self.run_code(context, "echo [$x]")["stdout"], "[]\n")
+
+
+class IPythonTest(ContextsTest):
+    """The same with the toolbox, and what IPython has more; the image has none of it."""
+    toolbox = True
+    said = ", IPython 8"
+
+    def test_magics_and_the_history(self):
+        context = self.context()
+        self.assertEqual(self.value(context, "%env HOME"), "'/home/user'")
+        self.assertEqual(self.value(context, "6 * 7"), "42")
+        self.assertEqual(self.value(context, "_ + 1, In[2]"), "(43, '6 * 7')")
+        self.assertEqual(self.run_code(context, "%%bash\necho $((1 + 1))")["stdout"], "2\n")
+        self.assertEqual(self.run_code(context, "7;")["results"], [])
+        done = self.run_code(context, "from IPython.display import HTML, display\n"
+                                      "display(HTML('<b>x</b>'))")
+        self.assertEqual(done["results"][0]["mime"]["text/html"], "<b>x</b>")
+        self.assertEqual(self.value(context, "get_ipython() is not None and __IPYTHON__"), "True")
+
+    def test_a_formatter_of_the_users_own_is_asked(self):
+        context = self.context()
+        self.run_code(context, "f = get_ipython().display_formatter.formatters['text/html']\n"
+                               "f.for_type(int, lambda n: f'<i>{n}</i>')")
+        done = self.run_code(context, "5")
+        self.assertEqual(done["results"][0]["mime"]["text/html"], "<i>5</i>")
+
+    def test_the_toolbox_is_read_only_and_of_contexts_alone(self):
+        context = self.context()
+        self.assertIn("/opt/atoll/", self.value(context, "import IPython; IPython.__file__"))
+        code = ("import os\nfor act in (lambda: open('/opt/atoll/x', 'w'),\n"
+                "            lambda: os.rmdir('/opt/atoll')):\n"
+                "  try: act()\n  except OSError as error: print(error.strerror)")
+        for user in ("user", "root"):
+            ran = self.atoll.execute(self.sandbox, ["python3", "-c", code], user=user)
+            self.assertIn("Read-only file system", ran["stdout"], ran)
+            self.assertEqual(len(ran["stdout"].splitlines()), 2, ran)
+        ran = self.atoll.python(self.sandbox, "import IPython")
+        self.assertIn("ModuleNotFoundError", ran["stderr"], "programs have what the image has")
+
+    def test_what_the_image_has_is_what_the_user_gets(self):
+        """But for what must be the same for IPython and for the code."""
+        folder = "/home/user/.local/lib/python3.11/site-packages"
+        for name in ("decorator", "traitlets"):
+            answer = self.atoll.request("PUT", f"/v1/sandboxes/{self.sandbox}/files{folder}/"
+                                        f"{name}.py?parents=true", b"mine = True",
+                                        headers={"Content-Type": "application/octet-stream"})
+            self.assertIn(answer.status, (200, 201, 204), answer.body)
+        context = self.context(cwd="/tmp")
+        self.assertEqual(self.value(context, "import decorator; decorator.mine"), "True")
+        self.assertEqual(self.value(context, "import traitlets; hasattr(traitlets, 'mine')"),
+                         "False")
+        self.assertEqual(self.value(context, "%env HOME"), "'/home/user'")
 
 
 class CrashTest(ContextCase):

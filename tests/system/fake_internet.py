@@ -20,7 +20,10 @@ NAMES = {
     "allowed.example": [WEB], "a.wild.example": [WEB], "deep.a.wild.example": [WEB],
     "other.example": [OTHER], "internal.example": [INTERNAL], "loop.example": ["127.0.0.1"],
     "metadata.example": [METADATA], "mixed.example": [INTERNAL, WEB], "evil.example": [OTHER],
+    "html.duckduckgo.com": [WEB], "docs.python.org": [OTHER], "en.wikipedia.org": [WEB],
 }
+# Whom the one certificate speaks for.
+CERTIFIED = ("allowed.example", "html.duckduckgo.com", "docs.python.org", "*.wikipedia.org")
 
 
 def run(*command):
@@ -30,6 +33,7 @@ def run(*command):
 class FakeInternet:
     def __init__(self):
         self.questions, self.connections, self.requests = [], [], []
+        self.pages = {}  # (host, path) → head and body of the answer
         self.rebinding = 0
         self.directory = ""
 
@@ -51,8 +55,9 @@ class FakeInternet:
             run("ip", "address", "add", f"{address}/32", "dev", "lo")
         self.certificate = os.path.join(self.directory, "certificate.pem")
         run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-            "-nodes", "-days", "2", "-subj", "/CN=allowed.example", "-keyout", self.certificate,
-            "-out", self.certificate + ".crt")
+            "-nodes", "-days", "2", "-subj", "/CN=allowed.example", "-addext",
+            "subjectAltName=" + ",".join("DNS:" + name for name in CERTIFIED), "-keyout",
+            self.certificate, "-out", self.certificate + ".crt")
         with open(self.certificate, "a") as file, open(self.certificate + ".crt") as crt:
             file.write(crt.read())
         self.serve_dns()
@@ -98,7 +103,11 @@ class FakeInternet:
             body = f"{address} {fields.get('host')} {line.split()[1]}".encode()
             if line.split()[1] == "/large":
                 body = b"x" * (64 << 20)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+            page = self.pages.get((fields.get("host"), line.split()[1]))
+            if page:
+                head, body = page
+            connection.sendall(head + body)
 
     def https(self, connection, address):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -30,6 +30,10 @@ PROGRAMS = [
     "import os\nprint(sorted(os.listdir('/proc/self/fd')))",
     "import resource as r\nprint(r.getrlimit(r.RLIMIT_NOFILE), r.getrlimit(r.RLIMIT_CORE))",
     "print([l for l in open('/proc/self/status') if l[:3] in ('Cap', 'Sec', 'NoN')])",
+    "import sys, builtins, warnings as w\nprint(sys.path, [type(f) for f in sys.meta_path],\n"
+    "    [hasattr(sys, n) for n in ('ps1', 'last_type')], sys.displayhook, sys.excepthook,\n"
+    "    w.filters, sorted(vars(builtins)), 'IPython' in sys.modules, 'traitlets' in sys.modules)",
+    "import IPython", "import decorator",
 ]
 
 
@@ -40,6 +44,7 @@ def shown(answer):
 
 class WarmTest(atoll.SystemTest):
     pool = True
+    toolbox = True  # so IPython is in the memory that copies begin from, and no program sees it
 
     def setUp(self):
         atoll.wait_for("the pool", self.pool_is_full)

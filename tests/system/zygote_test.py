@@ -21,6 +21,7 @@ LOOK = ("import os\n"
 
 class ZygoteTest(atoll.SystemTest):
     pool = True
+    toolbox = True
 
     def setUp(self):
         atoll.wait_for("a zygote", lambda: self.counted("atoll_zygotes") >= 1)

@@ -1,6 +1,7 @@
 """Pages of the web as text, and search pages as lists, with the standard library alone."""
 import html.parser
 import re
+import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -132,6 +133,9 @@ def get(url):
     except urllib.error.HTTPError as error:
         raise WebError(f"{url}: the server answered {error.code} {error.reason}", 1) from error
     except urllib.error.URLError as error:
+        if isinstance(error.reason, ssl.SSLCertVerificationError):
+            why = error.reason.verify_message
+            raise WebError(f"{url}: its certificate is not trusted: {why}", 1) from error
         raise WebError(NO_NETWORK.format(url=url, reason=error.reason), 3) from error
     except (OSError, ValueError) as error:
         raise WebError(NO_NETWORK.format(url=url, reason=error), 3) from error

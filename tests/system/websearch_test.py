@@ -1,0 +1,123 @@
+"""What websearch-tools brings, against a fake internet: its programs reach the hosts that its
+manifest allows, with certificates checked, and no others. Only Python is needed for that, so the
+image is that of `python`, with the manifest and the files of the template."""
+import json
+import os
+import tempfile
+
+import atoll
+import fake_internet
+
+INTERNET = fake_internet.FakeInternet()
+TEMPLATE = os.path.join(atoll.ROOT, "templates", "websearch-tools")
+RESULTS = ('<a class="result__a" href="//duckduckgo.com/l/?uddg=https%3A%2F%2Fdocs.python.org%2F3'
+           '%2F">Python <b>3</b></a><a class="result__snippet">The docs &amp; more</a>'
+           '<a class="result__a" href="https://en.wikipedia.org/wiki/Atoll">Atoll</a>')
+PAGE = "<head><title>Docs</title><script>no()</script></head><p>First</p><p>Second &lt;3</p>"
+
+
+def html(text, kind="text/html; charset=utf-8"):
+    body = text.encode()
+    return (f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+            "\r\n").encode(), body
+
+
+def redirect(where):
+    return f"HTTP/1.1 302 Found\r\nLocation: {where}\r\nContent-Length: 0\r\n\r\n".encode(), b""
+
+
+class WebsearchTest(atoll.SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with tempfile.TemporaryDirectory() as directory:
+            for name in ("digest", "image.erofs"):
+                os.symlink(os.path.join(atoll.IMAGE, name), os.path.join(directory, name))
+            os.symlink(os.path.join(TEMPLATE, "template.toml"),
+                       os.path.join(directory, "template.toml"))
+            cls.atoll.cli("template", "add", directory)
+        INTERNET.pages.update({
+            ("html.duckduckgo.com", "/html/?q=python+docs"): html(RESULTS),
+            ("html.duckduckgo.com", "/html/?q=nothing"): html("<p>none</p>"),
+            ("docs.python.org", "/3/"): html(PAGE),
+            ("docs.python.org", "/raw"): html("plain <b>text", "text/plain"),
+            ("docs.python.org", "/moved"): redirect("https://en.wikipedia.org/there"),
+            ("docs.python.org", "/out"): redirect("https://evil.example/x"),
+            ("docs.python.org", "/file"): redirect("file:///etc/passwd"),
+            ("en.wikipedia.org", "/there"): html("arrived", "text/plain"),
+        })
+
+    def setUp(self):
+        self.sandbox = self.atoll.create(template="websearch-tools")["id"]
+        files = os.path.join(TEMPLATE, "files")
+        for folder, _, names in os.walk(files):
+            for name in names:
+                path = os.path.join(folder, name)
+                self.put(path[len(files):], path, os.stat(path).st_mode & 0o777)
+        self.put("/home/user/ca.pem", INTERNET.certificate + ".crt", 0o644)
+
+    def tearDown(self):
+        self.atoll.delete(self.sandbox)
+
+    def put(self, path, source, mode):
+        with open(source, "rb") as file:
+            answer = self.atoll.request(
+                "PUT", f"/v1/sandboxes/{self.sandbox}/files{path}?user=root&mode={mode:o}",
+                file.read(), headers={"Content-Type": "application/octet-stream"})
+        self.assertIn(answer.status, (200, 201), answer.body)
+
+    def tool(self, *words, trusted=True):
+        env = {"SSL_CERT_FILE": "/home/user/ca.pem"} if trusted else {}
+        done = self.atoll.execute(self.sandbox, list(words), env=env)
+        return done["exit_code"], done["stdout"], done["stderr"]
+
+    def rows(self):
+        path = f"/v1/sandboxes/{self.sandbox}/egress"
+        return self.atoll.request("GET", path).json["rows"]
+
+    def test_a_search_is_a_list_and_a_page_is_text(self):
+        code, out, err = self.tool("search", "python", "docs")
+        self.assertEqual(code, 0, err)
+        found = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(found, [
+            {"title": "Python 3", "url": "https://docs.python.org/3/",
+             "snippet": "The docs & more"},
+            {"title": "Atoll", "url": "https://en.wikipedia.org/wiki/Atoll", "snippet": ""}])
+        self.assertEqual(self.tool("fetch", found[0]["url"])[:2],
+                         (0, "Docs\n\nFirst\n\nSecond <3\n"))
+        self.assertEqual(self.tool("fetch", "--raw", "https://docs.python.org/raw")[:2],
+                         (0, "plain <b>text"))
+        self.assertEqual(self.tool("search", "nothing")[0], 1)
+        connects = [(row["host"], row["port"]) for row in self.rows() if row["event"] == "connect"]
+        self.assertEqual(set(connects), {("html.duckduckgo.com", 443), ("docs.python.org", 443)})
+
+    def test_a_redirect_is_followed_only_where_the_rules_lead(self):
+        self.assertEqual(self.tool("fetch", "https://docs.python.org/moved")[:2], (0, "arrived\n"))
+        connections = len(INTERNET.connections)
+        code, out, err = self.tool("fetch", "https://docs.python.org/out")
+        self.assertEqual((code, out), (3, ""))
+        self.assertIn("reaches only what its rules allow", err)
+        self.assertEqual(len(INTERNET.connections) - connections, 1, "and the other never came")
+        code, out, err = self.tool("fetch", "https://docs.python.org/file")
+        self.assertEqual((code, out), (1, ""))
+
+    def test_other_hosts_and_ports_are_denied_and_recorded(self):
+        connections = len(INTERNET.connections)
+        for url in ("https://evil.example/", "http://docs.python.org/3/", "https://20.0.0.80/",
+                    "http://169.254.169.254/latest/meta-data/"):
+            code, out, err = self.tool("fetch", url)
+            self.assertEqual((code, out), (3, ""), err)
+        self.assertEqual(len(INTERNET.connections), connections)
+        atoll.wait_for("the rows", lambda: sum(
+            row.get("count", 1) for row in self.rows() if row["decision"] == "deny") >= 4)
+
+    def test_a_certificate_that_nobody_signed_is_refused(self):
+        code, out, err = self.tool("fetch", "https://docs.python.org/3/", trusted=False)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("its certificate is not trusted", err)
+
+
+if __name__ == "__main__":
+    if os.geteuid() == 0:
+        INTERNET.enter()
+    atoll.main()
