@@ -653,6 +653,10 @@ def _atoll_context(ahead=False):
             main = sys.modules["__main__"]
             self.shell = make_shell(module)
             self.shell.rehearse()
+            # It keeps one open, and a process that does cannot be copied.
+            self.io = sys.modules.get("IPython.utils.io")
+            if self.io is not None:
+                self.io.devnull.close()
             self.changes = [(place, name, place[name])
                             for place, old in zip(places, before) for name in list(place)
                             if old.get(name, self) is not place[name]]
@@ -670,6 +674,8 @@ def _atoll_context(ahead=False):
             warnings._filters_mutated()
 
         def show(self):
+            if self.io is not None:
+                self.io.devnull = open(os.devnull, "w", encoding="utf-8")
             sys.modules.update(self.modules)
             for place, name, value in self.changes:
                 place[name] = value
