@@ -35,6 +35,8 @@ def _atoll_wait(make_context):
             __import__(name)
         except Exception:
             pass  # the program that needs it will say why it cannot be imported
+    if "ssl" in sys.modules:  # what IPython imports draws nothing from it, and to add costs memory
+        hooks.append(lambda: sys.modules["ssl"].RAND_add(os.urandom(32), 32.0))
     serve_context = make_context("ATOLL_ZYGOTE" in os.environ)
     os.environ.pop("ATOLL_ZYGOTE", None)
     os.register_at_fork = register
@@ -88,8 +90,6 @@ def _atoll_renew(hooks):
     modules = sys.modules
     if "numpy.random" in modules:
         modules["numpy.random"].seed()
-    if "ssl" in modules:
-        modules["ssl"].RAND_add(os.urandom(32), 32.0)
     if "tempfile" in modules:
         modules["tempfile"]._name_sequence = None
     if "uuid" in modules:
