@@ -88,7 +88,7 @@ class WebsearchTest(atoll.SystemTest):
         self.assertEqual(self.tool("fetch", "--raw", "https://docs.python.org/raw")[:2],
                          (0, "plain <b>text"))
         self.assertEqual(self.tool("search", "nothing")[0], 1)
-        connects = [(row["host"], row["port"]) for row in self.rows() if row["event"] == "connect"]
+        connects = [(row["name"], row["port"]) for row in self.rows() if row["event"] == "connect"]
         self.assertEqual(set(connects), {("html.duckduckgo.com", 443), ("docs.python.org", 443)})
 
     def test_a_redirect_is_followed_only_where_the_rules_lead(self):
