@@ -91,7 +91,7 @@ Policy LearnedPolicy::policy() const {
       continue;
     }
     bool has_usual = std::all_of(std::begin(kDefaultPorts), std::end(kDefaultPorts),
-                                 [&](uint16_t port) { return ports.contains(port); });
+                                 [&seen = ports](uint16_t port) { return seen.contains(port); });
     if (has_usual) shorts.push_back(short_rule(found.target, {}));
     for (uint16_t port : ports)
       if (!has_usual || !is_usual(port)) shorts.push_back(short_rule(found.target, {port}));
