@@ -48,7 +48,9 @@ Task<Result<std::shared_ptr<Context>>> Contexts::create(std::shared_ptr<void> sa
   ATOLL_CO_TRY_VOID(co_await services_.ledger.run(insert));
   all_.push_back(context);
   tend(context);
+  ++being_made_;
   auto ready = co_await context->wait_ready();
+  --being_made_;
   if (ready) co_return context;
   Error failure = std::move(ready).error();
   auto removed = co_await remove(context);
@@ -120,8 +122,8 @@ void Contexts::take_up(std::weak_ptr<void> sandbox, const Limits& limits) {
 }
 
 bool Contexts::are_busy() const {
-  return std::any_of(all_.begin(), all_.end(),
-                     [](const auto& context) { return context->is_busy(); });
+  auto is_busy = [](const auto& context) { return context->is_busy(); };
+  return being_made_ > 0 || std::any_of(all_.begin(), all_.end(), is_busy);
 }
 
 SteadyTime Contexts::last_end() const {

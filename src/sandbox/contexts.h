@@ -43,7 +43,7 @@ class Contexts {
   ExecKind kind_of(ExecId exec) const;
   void take_up(std::weak_ptr<void> sandbox, const Limits& limits);
 
-  // A run is under way or waits.
+  // A run is under way or waits, or somebody waits for an interpreter.
   bool are_busy() const;
   SteadyTime last_end() const;
 
@@ -63,6 +63,7 @@ class Contexts {
   SandboxId sandbox_;
   store::TenantId tenant_;
   std::vector<std::shared_ptr<Context>> all_;  // each shared with its task
+  size_t being_made_ = 0;
   std::vector<Adopted> adopted_;
 };
 
