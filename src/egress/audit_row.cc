@@ -22,13 +22,14 @@ void add_number(std::string& out, std::string_view key, uint64_t value) {
 }  // namespace
 
 std::string_view event_name(AuditEvent event) {
-  static constexpr std::string_view kNames[] = {"dns", "connect", "packet", "closed", "note"};
+  static constexpr std::string_view kNames[] = {"dns",    "connect", "packet",
+                                                "closed", "request", "note"};
   return kNames[static_cast<size_t>(event)];
 }
 
 std::string AuditRow::flood_key() const {
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", static_cast<int>(event), name, address, port,
-                     protocol, reason);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", static_cast<int>(event), name, address, port,
+                     protocol, reason, method, path);
 }
 
 std::string format_members(const AuditRow& row, WallTime time) {
@@ -41,6 +42,8 @@ std::string format_members(const AuditRow& row, WallTime time) {
   add_number(out, "port", row.port);
   add_text(out, "protocol", row.protocol);
   add_text(out, "via", row.via);
+  add_text(out, "method", row.method);
+  add_text(out, "path", row.path);
   add_text(out, "rule", row.rule);
   add_text(out, "reason", row.reason);
   add_number(out, "connection", row.connection);

@@ -16,6 +16,7 @@ enum class AuditEvent : unsigned char {
   kConnect,  // a TCP connection, decided before anything is dialled
   kPacket,   // anything else that was sent: rejected by the kernel
   kClosed,   // the end of a connection that was allowed, with its bytes
+  kRequest,  // one request on a connection that is inspected, before it goes on
   kNote,     // about the log itself or the sandbox's policy
 };
 std::string_view event_name(AuditEvent event);
@@ -28,6 +29,8 @@ struct AuditRow {
   uint16_t port = 0;
   std::string protocol = {};  // "tcp", "udp", "icmp", "tls", "http", …
   std::string via = {};       // "upstream": the address is that of the host's proxy
+  std::string method = {};    // of a request that was looked at, as is the next
+  std::string path = {};      // without the query
   std::string rule = {};
   std::string reason = {};
   uint64_t connection = 0;  // which, for kConnect and kClosed; 0: none

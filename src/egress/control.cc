@@ -9,9 +9,12 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "base/log.h"
 #include "egress/policy_json.h"
+#include "egress/text_call.h"
 #include "linux/unix_socket.h"
 
 namespace atl::egress {
@@ -101,6 +104,9 @@ Reply Control::answer(const Request& request, std::vector<Fd> fds) {
       close(*request.sandbox);
       done = AuditFile::remove(surroundings_.directory, *request.sandbox);
       break;
+    default:
+      done = answer_text(request, reply);
+      break;
   }
   if (done) return reply;
   log_warning("request failed",
@@ -135,13 +141,17 @@ Result<void> Control::change(const Request& request) {
 
 void Control::close(const SandboxId& id) {
   auto gate = gates_.find(id);
-  if (gate == gates_.end()) return;
-  gate->second->close();
-  gates_.erase(gate);
+  if (gate != gates_.end()) {
+    gate->second->close();
+    gates_.erase(gate);
+  }
+  // Also of one that an earlier egress served.
   auto removed = NameTable::remove(surroundings_.directory, id);
   if (!removed) log_warning("a table of names stays", {removed.error()});
   auto forgotten = Spending::remove(surroundings_.directory, id);
   if (!forgotten) log_warning("a sandbox's budgets stay", {forgotten.error()});
+  removed = CertificateAuthority::remove(surroundings_.directory, id);
+  if (!removed) log_warning("an authority stays", {removed.error()});
   forget_old_logs();
 }
 
@@ -175,6 +185,33 @@ Result<void> Control::read(const Request& request, Reply& reply) {
   for (const std::string& line : page.lines) reply.rows += line + "\n";
   reply.next_offset = page.next;
   return {};
+}
+
+Result<void> Control::answer_text(const Request& request, Reply& reply) {
+  if (request.operation == kPutSecret) return put_secret(request);
+  if (request.operation == kRemoveSecret)
+    return surroundings_.secrets->remove(request.tenant, request.policy);
+  if (request.operation == kListSecrets) {
+    for (const Secret* secret : surroundings_.secrets->list(request.tenant))
+      reply.rows += boost::json::serialize(shown_secret(*secret)) + "\n";
+    return {};
+  }
+  ATOLL_TRY(auto authority, CertificateAuthority::open(surroundings_.directory, *request.sandbox));
+  ATOLL_TRY(reply.rows, authority.certificate_text());
+  return {};
+}
+
+// Its errors name fields and never hold a value: they are logged.
+Result<void> Control::put_secret(const Request& request) {
+  boost::system::error_code error;
+  boost::json::value value = boost::json::parse(request.policy, error);
+  const boost::json::value* name =
+      value.is_object() ? value.get_object().if_contains("name") : nullptr;
+  if (name == nullptr || !name->is_string()) return Error(Code::kInvalid, "a secret has no name");
+  std::string text(name->get_string());
+  value.get_object().erase("name");
+  ATOLL_TRY(Secret secret, parse_secret(std::move(text), value.get_object()));
+  return surroundings_.secrets->put(request.tenant, std::move(secret));
 }
 
 void Control::close_all() {

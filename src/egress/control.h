@@ -33,6 +33,8 @@ class Control {
   void forget_old_logs();
   Result<void> retain(const Request& request);
   Result<void> read(const Request& request, Reply& reply);
+  Result<void> answer_text(const Request& request, Reply& reply);
+  Result<void> put_secret(const Request& request);
 
   Surroundings surroundings_;
   boost::asio::posix::stream_descriptor listener_;

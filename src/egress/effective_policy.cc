@@ -2,14 +2,27 @@
 
 namespace atl::egress {
 
-Decision EffectivePolicy::decide(const Destination& to, uint16_t port) const {
+Decision EffectivePolicy::decide(const Destination& to, uint16_t port, Carries carries) const {
   Decision decision = policy_.decide(to, port);
   if (!decision.allowed()) return decision;
+  bool can_inspect = decision.protocol != Protocol::kTcp && std::holds_alternative<HostName>(to);
+  if (can_inspect && carries == Carries::kSecret) decision.is_inspected = true;
   const auto* address = std::get_if<Address>(&to);
   // What listens on this host for itself alone is its owner's to give.
   bool is_host = address != nullptr && address->classify() == AddressClass::kLoopback;
-  bool is_beneath = ceiling_ == nullptr ? !is_host : ceiling_->decide(to, port).allowed();
-  if (is_beneath) return decision;
+  Decision refused{.rule = decision.rule, .reason = "above_ceiling"};
+  if (ceiling_ == nullptr) return is_host ? refused : decision;
+  Decision most = ceiling_->decide(to, port);
+  // A ceiling about requests cannot be held where they are not looked at.
+  bool is_beneath = most.allowed() && (decision.is_inspected || !most.is_inspected);
+  return is_beneath ? decision : refused;
+}
+
+Decision EffectivePolicy::decide_request(const HostName& name, uint16_t port,
+                                         std::string_view method, std::string_view path) const {
+  Decision decision = policy_.decide_request(name, port, method, path);
+  if (!decision.allowed() || ceiling_ == nullptr) return decision;
+  if (ceiling_->decide_request(name, port, method, path).allowed()) return decision;
   return {.rule = decision.rule, .reason = "above_ceiling"};
 }
 

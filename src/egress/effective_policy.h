@@ -14,7 +14,12 @@ class EffectivePolicy {
   const Policy& policy() const { return policy_; }
   void set_policy(Policy policy) { policy_ = std::move(policy); }
 
-  Decision decide(const Destination& to, uint16_t port) const;
+  // A connection that may carry a secret is inspected, whatever its rule says.
+  enum class Carries : unsigned char { kNoSecret, kSecret };
+  Decision decide(const Destination& to, uint16_t port, Carries carries) const;
+  // A request on a connection that is inspected.
+  Decision decide_request(const HostName& name, uint16_t port, std::string_view method,
+                          std::string_view path) const;
   Decision decide_name(const HostName& name) const;
   // Whether an address may be dialled for a name.
   bool may_dial(const Address& address, uint16_t port) const;

@@ -56,6 +56,7 @@ Gate::Gate(const Surroundings& surroundings, SandboxId id, uint64_t tenant, Poli
       names_(std::move(records.names)),
       audit_(std::move(records.audit)),
       spending_(std::move(records.spending)),
+      inspector_({policy_, tenant_, surroundings.secrets, surroundings.directory, id}),
       tally_timer_(surroundings.executor) {}
 
 Result<std::shared_ptr<Gate>> Gate::open(const Surroundings& surroundings, SandboxId id,

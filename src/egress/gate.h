@@ -18,6 +18,7 @@
 #include "egress/audit_file.h"
 #include "egress/denial_tally.h"
 #include "egress/effective_policy.h"
+#include "egress/inspector.h"
 #include "egress/name_table.h"
 #include "egress/pipe_pool.h"
 #include "egress/policy.h"
@@ -38,6 +39,8 @@ struct Surroundings {
   PipePool& pipes;
   const Policy* ceiling = nullptr;     // nothing beyond it is allowed; null: no ceiling
   const Upstream* upstream = nullptr;  // through which all is dialled; null: none
+  boost::asio::ssl::context* client_tls = nullptr;  // whom we believe, where TLS is inspected
+  SecretStore* secrets = nullptr;
 };
 
 // A connection that can be cut.
@@ -72,6 +75,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
 
   NameTable& names() { return names_; }
   Spending& spending() { return spending_; }
+  Inspector& inspector() { return inspector_; }
   const Surroundings& surroundings() const { return surroundings_; }
   uint64_t next_connection() { return ++connections_seen_; }
   // False: there are too many.
@@ -107,6 +111,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   NameTable names_;
   AuditFile audit_;
   Spending spending_;
+  Inspector inspector_;  // after what it borrows
   DenialTally tally_;
   SystemClock clock_;
   std::vector<std::unique_ptr<Descriptor>> sockets_;

@@ -44,6 +44,7 @@ void LearnedPolicy::add(const json::object& row) {
   bool is_unknown = reason == "no_rule" || reason == "learning" || reason == "port_not_allowed";
   if (event == "packet") return add_packet(row);
   if (event == "connect" && is_unknown) return add_connection(row);
+  if (reason == "request_not_allowed") return add_request(row);
   std::string name = text_of(row, "name");
   if (event == "dns" && is_unknown && HostName::parse(name)) asked_.insert(name);
   if (!is_unknown && !name.empty()) impossible_.insert(reason + ": " + name);
@@ -56,6 +57,21 @@ void LearnedPolicy::add_connection(const json::object& row) {
     return add_use(*name, port_of(row), protocol);
   }
   if (auto range = Cidr::parse(text_of(row, "address"))) add_use(*range, port_of(row), protocol);
+}
+
+void LearnedPolicy::add_request(const json::object& row) {
+  std::string method = text_of(row, "method"), path = text_of(row, "path");
+  auto name = HostName::parse(text_of(row, "name"));
+  auto canonical = canonical_path(path);
+  if (!name || !canonical) return;
+  // A character that stands for others in a pattern would allow more than was asked for.
+  bool is_plain = canonical->find_first_of("*?[\\") == canonical->npos;
+  if (!is_plain || !RequestRule::create({method}, {*canonical})) {
+    impossible_.insert("request_not_allowed: " + method + " " + name->string() + path);
+    return;
+  }
+  std::set<std::string>& paths = requests_[{name->string(), port_of(row), method}];
+  if (paths.size() < kMaxPaths) paths.insert(*canonical);
 }
 
 void LearnedPolicy::add_packet(const json::object& row) {
@@ -82,6 +98,13 @@ void LearnedPolicy::add_use(const Target& target, uint16_t port, std::string_vie
 Policy LearnedPolicy::policy() const {
   Policy policy;
   std::vector<Rule> shorts;
+  for (const auto& [request, paths] : requests_) {
+    auto name = HostName::parse(request.name);
+    auto wanted = RequestRule::create({request.method}, {paths.begin(), paths.end()});
+    if (!name || !wanted) continue;
+    policy.rules.push_back(
+        {.target = *name, .ports = {request.port}, .inspection = std::move(*wanted)});
+  }
   for (const auto& [key, use] : uses_) {
     const auto& [found, ports] = use;
     if (found.protocol != Protocol::kAuto) {

@@ -1,5 +1,6 @@
 // LearnedPolicy: the smallest policy that would allow what a sandbox was denied, from the rows of
-// its audit log. A name that was only asked for, and never connected to, is allowed the usual
+// its audit log. A request that an inspected host was not asked for is allowed by its method and
+// path. A name that was only asked for, and never connected to, is allowed the usual
 // ports.
 #pragma once
 
@@ -24,13 +25,21 @@ class LearnedPolicy {
 
  private:
   void add_connection(const boost::json::object& row);
+  void add_request(const boost::json::object& row);
   void add_packet(const boost::json::object& row);
   void add_use(const Target& target, uint16_t port, std::string_view protocol);
 
   // By what is written first in a policy, so that the same log gives the same text.
   std::map<std::string, std::pair<Rule, std::set<uint16_t>>> uses_;
-  std::set<std::string> connected_;  // names
-  std::set<std::string> asked_;      // names
+  struct Request {
+    std::string name;
+    uint16_t port;
+    std::string method;
+    auto operator<=>(const Request&) const = default;
+  };
+  std::map<Request, std::set<std::string>> requests_;  // paths
+  std::set<std::string> connected_;                    // names
+  std::set<std::string> asked_;                        // names
   std::set<std::string> impossible_;
 };
 

@@ -52,6 +52,27 @@ TEST(LearnedPolicy, IsTheSmallestForWhatWasDenied) {
   EXPECT_TRUE(parse_policy_json(policy_text(learned.policy())).ok());
 }
 
+TEST(LearnedPolicy, RequestsOfInspectedHostsAreAllowedByMethodAndPath) {
+  LearnedPolicy learned =
+      learn({R"({"event":"request","decision":"deny","name":"api.example","port":443,"method":"GET",
+           "path":"/b","protocol":"tls","reason":"request_not_allowed"})",
+             R"({"event":"request","decision":"deny","name":"api.example","port":443,"method":"GET",
+           "path":"/%61","protocol":"tls","reason":"request_not_allowed"})",
+             R"({"event":"connect","decision":"deny","name":"api.example","port":80,"method":"POST",
+           "path":"/run","protocol":"http","reason":"request_not_allowed"})",
+             R"({"event":"request","decision":"deny","name":"api.example","port":443,"method":"GET",
+           "path":"/all/*","protocol":"tls","reason":"request_not_allowed"})",
+             R"({"event":"request","decision":"deny","name":"api.example","port":443,"method":"GET",
+           "path":"/../x","protocol":"tls","reason":"bad_path"})"});
+  EXPECT_EQ(policy_text(learned.policy()),
+            R"({"allow":[],"rules":[{"allow":"api.example","ports":[80],"inspect":true,)"
+            R"("methods":["POST"],"paths":["/run"]},{"allow":"api.example","ports":[443],)"
+            R"("inspect":true,"methods":["GET"],"paths":["/a","/b"]}]})");
+  EXPECT_EQ(learned.impossible(),
+            (std::set<std::string>{"bad_path: api.example",
+                                   "request_not_allowed: GET api.example/all/*"}));
+}
+
 TEST(LearnedPolicy, RowsThatMeanNothingAreLeftOut) {
   LearnedPolicy learned = learn(
       {"{}", R"({"event":"connect","decision":"deny","reason":"learning"})",

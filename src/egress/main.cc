@@ -19,6 +19,7 @@
 #include "egress/control.h"
 #include "egress/options.h"
 #include "egress/policy_file.h"
+#include "egress/server_trust.h"
 #include "linux/file_rules.h"
 #include "linux/lock_file.h"
 #include "linux/unix_socket.h"
@@ -90,8 +91,11 @@ Result<void> run(const egress::Options& options) {
   ATOLL_TRY(auto ceiling, read_ceiling(options.ceiling));
   ATOLL_TRY(auto upstream, egress::read_upstream(options.upstream));
   ATOLL_TRY(Fd state, open_file(options.state_directory, O_RDONLY | O_DIRECTORY));
+  ATOLL_TRY(auto client_tls,
+            egress::make_client_context(egress::kHostAuthorities, options.authorities));
   ATOLL_TRY(Fd listener, listen(options.run_directory));
   ATOLL_TRY_VOID(confine(state.get()));
+  ATOLL_TRY(auto secrets, egress::SecretStore::open(state.get()));
   egress::PipePool pipes;
   asio::io_context context(1);
   ATOLL_TRY(auto resolver, egress::Resolver::create(context.get_executor(), options.resolvers));
@@ -100,7 +104,9 @@ Result<void> run(const egress::Options& options) {
                                     .resolver = *resolver,
                                     .pipes = pipes,
                                     .ceiling = ceiling ? &*ceiling : nullptr,
-                                    .upstream = upstream ? &*upstream : nullptr};
+                                    .upstream = upstream ? &*upstream : nullptr,
+                                    .client_tls = &client_tls,
+                                    .secrets = &secrets};
   egress::Control control(surroundings, std::move(listener), options.client_uid);
   asio::signal_set signals(context, SIGTERM, SIGINT);
   signals.async_wait([&](boost::system::error_code, int) {

@@ -18,7 +18,8 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
                                                      {"--client-uid", &uid},
                                                      {"--ceiling", &options.ceiling},
                                                      {"--upstream", &options.upstream},
-                                                     {"--resolvers", &options.resolvers}};
+                                                     {"--resolvers", &options.resolvers},
+                                                     {"--authorities", &options.authorities}};
   for (size_t i = 0; i < arguments.size(); i += 2) {
     auto found = known.find(arguments[i]);
     if (found == known.end()) return invalid("unknown option '" + arguments[i] + "'");

@@ -158,6 +158,12 @@ std::vector<Cidr> Policy::open_ranges() const {
   return ranges;
 }
 
+bool Policy::inspects() const {
+  if (!secrets.empty()) return true;
+  return std::any_of(rules.begin(), rules.end(),
+                     [](const Rule& rule) { return rule.inspection.has_value(); });
+}
+
 template <typename Destination>
 Decision Policy::decide_any(const Destination& destination, uint16_t port) const {
   Decision missed{.reason = "no_rule"};
@@ -169,7 +175,8 @@ Decision Policy::decide_any(const Destination& destination, uint16_t port) const
               .rule = rule_name(i),
               .reason = rule.action == Action::kDeny ? "denied_by_rule" : "",
               .protocol = rule.protocol,
-              .index = i};
+              .index = i,
+              .is_inspected = rule.inspection.has_value()};
     if (rule.action == Action::kAllow && missed.rule.empty())
       missed = {.rule = rule_name(i), .reason = "port_not_allowed"};
   }
@@ -178,6 +185,28 @@ Decision Policy::decide_any(const Destination& destination, uint16_t port) const
 
 Decision Policy::decide(const HostName& name, uint16_t port) const {
   return decide_any(name, port);
+}
+
+Decision Policy::decide_request(const HostName& name, uint16_t port, std::string_view method,
+                                std::string_view path) const {
+  auto canonical = canonical_path(path);
+  Decision missed{.reason = "no_rule"};
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const Rule& rule = rules[i];
+    if (!rule.names(name) || !rule.has_port(port)) continue;
+    if (rule.action == Action::kDeny) {
+      if (missed.rule.empty()) missed = {.rule = rule_name(i), .reason = "denied_by_rule"};
+      break;
+    }
+    const RequestRule every;
+    const RequestRule& wanted = rule.inspection ? *rule.inspection : every;
+    bool has_path = wanted.paths.empty() || (canonical && wanted.has_path(*canonical));
+    if (wanted.has_method(method) && has_path)
+      return {.action = Action::kAllow, .rule = rule_name(i), .is_inspected = true};
+    if (missed.rule.empty())
+      missed = {.rule = rule_name(i), .reason = canonical ? "request_not_allowed" : "bad_path"};
+  }
+  return missed;
 }
 
 Decision Policy::decide(const Address& address, uint16_t port) const {

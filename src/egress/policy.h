@@ -14,6 +14,8 @@
 #include "egress/address.h"
 #include "egress/budget.h"
 #include "egress/host_name.h"
+#include "egress/request_rule.h"
+#include "egress/secret_use.h"
 
 namespace atl::egress {
 
@@ -48,6 +50,8 @@ struct Rule {
   Protocol protocol = Protocol::kAuto;
   bool is_short = false;  // written as one text, "pypi.org:443"
   Budget budget = {};     // of all connections that it allows
+  // TLS is ended by egress, and each request is looked at. Only of a rule that allows.
+  std::optional<RequestRule> inspection = {};
 
   bool names(const HostName& name) const;
   // To allow an address that is not of the public internet, the range must lie in the special range
@@ -69,7 +73,8 @@ struct Decision {
   std::string rule = {};    // "rules[0]", "allow[2]", or empty
   std::string reason = {};  // why it is denied: "no_rule", "port_not_allowed", "denied_by_rule"
   Protocol protocol = Protocol::kAuto;
-  size_t index = 0;  // of `rule`, when it is allowed
+  size_t index = 0;           // of `rule`, when it is allowed
+  bool is_inspected = false;  // each request is to be decided by decide_request()
 
   bool allowed() const { return action == Action::kAllow; }
 };
@@ -79,9 +84,13 @@ struct Policy {
   std::vector<Rule> rules = {};
   Budget budget = {};  // of all connections together
   Mode mode = Mode::kEnforce;
+  std::vector<SecretUse> secrets = {};
 
   // A connection to a name, before it is resolved.
   Decision decide(const HostName& name, uint16_t port) const;
+  // A request on a connection that is inspected: the first rule that speaks of it.
+  Decision decide_request(const HostName& name, uint16_t port, std::string_view method,
+                          std::string_view path) const;
   // A connection to an address by itself.
   Decision decide(const Address& address, uint16_t port) const;
   Decision decide(const Destination& destination, uint16_t port) const;
@@ -94,6 +103,8 @@ struct Policy {
   std::string rule_name(size_t index) const;
   // The ranges of which some address is allowed, none inside another.
   std::vector<Cidr> open_ranges() const;
+  // Some connection may be inspected: a rule says so, or a secret needs it.
+  bool inspects() const;
   bool operator==(const Policy&) const = default;
 
  private:

@@ -44,6 +44,24 @@ void read_mode(store::TomlSection& section, Policy& policy) {
   policy.mode = mode == "learn" ? Mode::kLearn : Mode::kEnforce;
 }
 
+void read_inspection(store::TomlSection& section, Rule& rule) {
+  bool inspect = false;
+  std::vector<std::string> methods, paths;
+  section.boolean("inspect", inspect);
+  bool has_methods = section.texts("methods", methods);
+  bool has_paths = section.texts("paths", paths);
+  if (!inspect && (has_methods || has_paths))
+    return section.refuse_section("needs inspect = true for methods and paths");
+  if ((has_methods && methods.empty()) || (has_paths && paths.empty()))
+    return section.refuse_section("has an empty list of methods or paths");
+  if (!inspect) return;
+  auto made = RequestRule::create(std::move(methods), paths);
+  if (made)
+    rule.inspection = std::move(*made);
+  else
+    section.refuse_section(made.error().message());
+}
+
 void read_rule(store::TomlSection& section, Policy& policy) {
   std::string allow, deny, protocol;
   bool has_allow = section.text("allow", allow);
@@ -60,6 +78,7 @@ void read_rule(store::TomlSection& section, Policy& policy) {
     rule->protocol = *parsed;
   }
   read_budget(section, rule->budget);
+  read_inspection(section, *rule);
   section.finish();
   auto checked = check_rule(*rule);
   if (!checked) return section.refuse_section(checked.error().message());
@@ -75,6 +94,25 @@ void write_budget(std::string& text, const Budget& budget) {
   text += "budget = {" + fields + "}\n";
 }
 
+void write_texts(std::string& text, const char* key, const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& one : texts) {
+    list += list.empty() ? "\"" : ", \"";
+    // No pattern has a backslash or a control character.
+    for (char c : one) list += c == '"' ? "\\\"" : std::string(1, c);
+    list += '"';
+  }
+  if (!list.empty()) text += std::string(key) + " = [" + list + "]\n";
+}
+
+void write_inspection(std::string& text, const RequestRule& inspection) {
+  text += "inspect = true\n";
+  write_texts(text, "methods", inspection.methods);
+  std::vector<std::string> paths;
+  for (const PathPattern& path : inspection.paths) paths.push_back(path.text());
+  write_texts(text, "paths", paths);
+}
+
 void write_rule(std::string& text, const Rule& rule) {
   text += "[[rules]]\n";
   // Names and ranges have no character that would need to be escaped.
@@ -86,6 +124,7 @@ void write_rule(std::string& text, const Rule& rule) {
   if (rule.protocol != Protocol::kAuto)
     text += "protocol = \"" + std::string(protocol_name(rule.protocol)) + "\"\n";
   if (rule.budget.is_bounded()) write_budget(text, rule.budget);
+  if (rule.inspection) write_inspection(text, *rule.inspection);
 }
 
 }  // namespace
@@ -125,6 +164,8 @@ Result<Policy> parse_policy_file(std::string_view text, const std::string& file)
   read_mode(top, policy);
   top.finish();
   if (policy.rules.size() > kMaxRules) top.refuse_section("has more than 256 rules");
+  auto checked = check_budgets(policy);
+  if (!checked) top.refuse_section(checked.error().message());
   if (document.error()) return *document.error();
   return policy;
 }

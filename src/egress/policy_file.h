@@ -4,6 +4,9 @@
 //   allow = "*.example.com"      # or deny = "…"
 //   ports = [443]
 //   protocol = "tls"
+//   inspect = true
+//   methods = ["GET"]
+//   paths = ["/v1/**"]
 //   budget = {bytes_out = 1000000}
 //   [budget]                     # of the sandbox; not in a ceiling
 //   connections = 100

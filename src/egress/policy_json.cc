@@ -7,6 +7,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "egress/budget_json.h"
+#include "egress/inspection_json.h"
 
 namespace atl::egress {
 
@@ -71,7 +72,7 @@ Result<Rule> read_rule(const json::value& value, const std::string& field) {
   ATOLL_TRY(Target target, read_target(allow ? *allow : *deny, field));
   Rule rule{.action = allow ? Action::kAllow : Action::kDeny, .target = target};
   for (const auto& [key, entry] : *object) {
-    if (key == "allow" || key == "deny") continue;
+    if (key == "allow" || key == "deny" || is_inspection_key(key)) continue;
     if (key == "ports") {
       ATOLL_TRY(rule.ports, read_ports(entry, field + ".ports"));
     } else if (key == "protocol") {
@@ -85,6 +86,7 @@ Result<Rule> read_rule(const json::value& value, const std::string& field) {
       return unknown(field + "." + std::string(key));
     }
   }
+  ATOLL_TRY(rule.inspection, read_inspection(*object, field));
   auto checked = check_rule(rule);
   if (!checked) return in_field(checked.error(), field);
   return rule;
@@ -114,6 +116,29 @@ Result<void> read_list(const json::object& object, const char* key, Policy& poli
   return {};
 }
 
+bool leaves_requests(const Rule& rule) {
+  return rule.inspection && !(rule.inspection->methods.empty() && rule.inspection->paths.empty());
+}
+
+bool may_name_same(const Rule& one, const Rule& other) {
+  if (const auto* name = std::get_if<HostName>(&one.target)) return other.names(*name);
+  if (const auto* name = std::get_if<HostName>(&other.target)) return one.names(*name);
+  const auto* beneath = std::get_if<AnyBeneath>(&one.target);
+  const auto* other_beneath = std::get_if<AnyBeneath>(&other.target);
+  if (beneath == nullptr || other_beneath == nullptr) return false;
+  return *beneath == *other_beneath || one.names(other_beneath->suffix) ||
+         other.names(beneath->suffix);
+}
+
+bool may_allow_same(const Rule& one, const Rule& other) {
+  if (one.action != Action::kAllow || other.action != Action::kAllow) return false;
+  std::vector<uint16_t> ports = one.ports;
+  if (ports.empty()) ports.assign(std::begin(kDefaultPorts), std::end(kDefaultPorts));
+  bool shares_port =
+      std::any_of(ports.begin(), ports.end(), [&](uint16_t port) { return other.has_port(port); });
+  return shares_port && may_name_same(one, other);
+}
+
 }  // namespace
 
 Result<Protocol> parse_protocol(std::string_view text) {
@@ -127,12 +152,31 @@ Result<void> check_rule(const Rule& rule) {
     return Error(Code::kInvalid, "a rule that denies has no protocol");
   if (rule.action == Action::kDeny && rule.budget.is_bounded())
     return Error(Code::kInvalid, "a rule that denies has no budget");
+  if (!rule.inspection) return {};
+  bool can_inspect = rule.action == Action::kAllow && rule.protocol != Protocol::kTcp &&
+                     !std::holds_alternative<Cidr>(rule.target);
+  if (!can_inspect)
+    return Error(Code::kInvalid, "only a rule that allows TLS or HTTP to a name can inspect");
+  return {};
+}
+
+Result<void> check_budgets(const Policy& policy) {
+  for (size_t later = 1; later < policy.rules.size(); ++later)
+    for (size_t first = 0; first < later; ++first) {
+      const Rule& one = policy.rules[first];
+      const Rule& other = policy.rules[later];
+      bool has_budget = one.budget.is_bounded() || other.budget.is_bounded();
+      if (!has_budget || !leaves_requests(one) || !may_allow_same(one, other)) continue;
+      return Error(Code::kInvalid, policy.rule_name(first) + " and " + policy.rule_name(later) +
+                                       " decide requests of the same hosts, so neither can have a "
+                                       "budget: give it to the whole policy");
+    }
   return {};
 }
 
 Result<Policy> policy_from_json(const json::object& object) {
   for (const auto& [key, value] : object)
-    if (key != "rules" && key != "allow" && key != "budget" && key != "mode")
+    if (key != "rules" && key != "allow" && key != "budget" && key != "mode" && key != "secrets")
       return unknown(std::string(key));
   Policy policy;
   if (const json::value* budget = object.if_contains("budget")) {
@@ -145,6 +189,9 @@ Result<Policy> policy_from_json(const json::object& object) {
   }
   ATOLL_TRY_VOID(read_list(object, "rules", policy));
   ATOLL_TRY_VOID(read_list(object, "allow", policy));
+  ATOLL_TRY(policy.secrets, read_secret_uses(object));
+  auto checked = check_budgets(policy);
+  if (!checked) return in_field(checked.error(), "rules");
   return policy;
 }
 
@@ -180,6 +227,7 @@ json::object policy_to_json(const Policy& policy) {
       entry["protocol"] = json::string(name.data(), name.size());
     }
     if (rule.budget.is_bounded()) entry["budget"] = budget_to_json(rule.budget);
+    if (rule.inspection) write_inspection(*rule.inspection, entry);
     rules.emplace_back(std::move(entry));
   }
   json::object object;
@@ -187,6 +235,7 @@ json::object policy_to_json(const Policy& policy) {
   if (!rules.empty()) object["rules"] = std::move(rules);
   if (policy.budget.is_bounded()) object["budget"] = budget_to_json(policy.budget);
   if (policy.mode == Mode::kLearn) object["mode"] = "learn";
+  if (!policy.secrets.empty()) object["secrets"] = secret_uses_json(policy.secrets);
   return object;
 }
 

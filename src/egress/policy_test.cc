@@ -190,5 +190,97 @@ TEST(PolicyFile, ErrorsNameTheLine) {
   EXPECT_NE(message_of("[[rules]]\ndeny = \"a.b\"\nprotocol = \"tls\"\n"), "none");
 }
 
+constexpr const char* kInspected = R"({
+  "rules": [{"allow": "api.example.com", "inspect": true, "methods": ["GET"], "paths": ["/v1/**"]},
+            {"allow": "api.example.com", "inspect": true, "methods": ["POST"], "paths": ["/run"]},
+            {"deny": "api.example.com"}, {"allow": "open.example.com", "inspect": true}]})";
+
+TEST(Policy, InspectedRequestsAreDecidedByMethodAndPath) {
+  Policy policy = policy_of(kInspected);
+  EXPECT_TRUE(policy.inspects());
+  EXPECT_TRUE(policy.decide(name("api.example.com"), 443).is_inspected);
+  auto decide = [&](std::string_view method, std::string_view path) {
+    return policy.decide_request(name("api.example.com"), 443, method, path);
+  };
+  EXPECT_EQ(decide("GET", "/v1/a").rule, "rules[0]");
+  EXPECT_TRUE(decide("GET", "/v1/a").allowed());
+  EXPECT_EQ(decide("POST", "/run").rule, "rules[1]");
+  EXPECT_TRUE(decide("POST", "/run").allowed());
+  EXPECT_EQ(decide("POST", "/v1/a").reason, "request_not_allowed");
+  EXPECT_EQ(decide("GET", "/run").reason, "request_not_allowed");
+  EXPECT_EQ(decide("GET", "/v1/../run").reason, "bad_path");
+  EXPECT_EQ(decide("GET", "/v1/%2e%2e/run").reason, "bad_path");
+  Decision open = policy.decide_request(name("open.example.com"), 443, "PUT", "/a/../b");
+  EXPECT_TRUE(open.allowed());
+}
+
+TEST(Policy, InspectionIsTheSameInEveryForm) {
+  Policy policy = policy_of(kInspected);
+  EXPECT_EQ(policy_of(policy_text(policy)), policy);
+  auto again = parse_policy_file(policy_file_text(policy), "p.toml");
+  ASSERT_TRUE(again.ok()) << policy_file_text(policy);
+  EXPECT_EQ(*again, policy);
+  auto file = parse_policy_file(R"(
+[[rules]]
+allow = "api.example.com"
+inspect = true
+methods = ["GET"]
+paths = ["/v1/**"]
+)",
+                                "p.toml");
+  ASSERT_TRUE(file.ok()) << file.error().message();
+  EXPECT_EQ(file->rules[0], policy.rules[0]);
+  for (const char* text : {"methods = [\"GET\"]", "inspect = true\nmethods = []",
+                           "inspect = true\nprotocol = \"tcp\"", "inspect = true\npaths = [\"x\"]"})
+    EXPECT_FALSE(parse_policy_file("[[rules]]\nallow = \"a.b\"\n" + std::string(text), "p").ok())
+        << text;
+}
+
+TEST(Policy, ABudgetIsOfTheOnlyRuleForItsHosts) {
+  const std::string some = R"({"allow": "api.a.b", "inspect": true, "methods": ["GET"]})";
+  const std::string counted =
+      R"({"allow": "api.a.b", "inspect": true, "methods": ["GET"], "budget": {"connections": 1}})";
+  auto is_fine = [](const std::string& one, const std::string& other) {
+    auto policy = parse_policy_json("{\"rules\":[" + one + "," + other + "]}");
+    if (!policy) {
+      EXPECT_EQ(policy.error().field(), "network.rules");
+      EXPECT_EQ(policy.error().reason(), "invalid_network_rule");
+      return false;
+    }
+    EXPECT_TRUE(parse_policy_file(policy_file_text(*policy), "p.toml").ok());
+    return true;
+  };
+  EXPECT_FALSE(is_fine(some, counted));
+  EXPECT_FALSE(is_fine(counted, some));
+  EXPECT_FALSE(is_fine(counted, R"({"allow": "api.a.b"})"));
+  EXPECT_FALSE(is_fine(counted, R"({"allow": "*.a.b"})"));
+  EXPECT_FALSE(is_fine(R"({"allow": "*.a.b", "inspect": true, "paths": ["/x"]})", counted));
+  const std::string wild = R"({"allow": "*.b.c", "inspect": true, "paths": ["/x"]})";
+  EXPECT_FALSE(is_fine(wild, R"({"allow": "*.a.b.c", "budget": {"bytes_in": 1}})"));
+  EXPECT_FALSE(is_fine(wild, R"({"allow": "*.b.c", "budget": {"bytes_in": 1}})"));
+  EXPECT_TRUE(is_fine(wild, R"({"allow": "b.c", "budget": {"bytes_in": 1}})"));
+  EXPECT_TRUE(is_fine(wild, R"({"allow": "10.0.0.0/8", "budget": {"bytes_in": 1}})"));
+  EXPECT_TRUE(is_fine(counted, R"({"allow": "api.a.b", "ports": [8443]})"));
+  EXPECT_TRUE(is_fine(counted, R"({"deny": "api.a.b"})"));
+  EXPECT_TRUE(is_fine(R"({"allow": "api.a.b"})", counted));  // which leaves nothing to it
+  EXPECT_TRUE(is_fine(some, some));
+  auto file = parse_policy_file(
+      "[[rules]]\nallow = \"a.b\"\ninspect = true\nmethods = [\"GET\"]\n"
+      "[[rules]]\nallow = \"a.b\"\nbudget = {connections = 1}\n",
+      "p.toml");
+  EXPECT_FALSE(file.ok());
+}
+
+TEST(Policy, InspectionThatCannotBeIsRefused) {
+  for (const char* rule :
+       {R"({"deny": "a.b", "inspect": true})", R"({"allow": "a.b", "methods": ["GET"]})",
+        R"({"allow": "a.b", "inspect": true, "protocol": "tcp"})",
+        R"({"allow": "10.0.0.0/8", "inspect": true})", R"({"allow": "a.b", "inspect": 1})",
+        R"({"allow": "a.b", "inspect": true, "methods": []})",
+        R"({"allow": "a.b", "inspect": true, "paths": ["a"]})",
+        R"({"allow": "a.b", "inspect": true, "paths": "/a"})"})
+    EXPECT_FALSE(parse_policy_json("{\"rules\":[" + std::string(rule) + "]}").ok()) << rule;
+}
+
 }  // namespace
 }  // namespace atl::egress

@@ -1,6 +1,7 @@
 #include "egress/protocol.h"
 
 #include "base/bytes.h"
+#include "egress/text_call.h"
 
 namespace atl::egress {
 namespace {
@@ -51,11 +52,11 @@ Result<Request> parse_request(std::string_view message) {
   request.offset = reader.u64();
   request.retained = reader.text(kMaxRetained * SandboxId::kLength);
   if (!reader.done()) return invalid("request has the wrong size");
-  if (operation < 1 || operation > static_cast<uint16_t>(Operation::kForget))
-    return invalid("unknown operation");
   request.operation = static_cast<Operation>(operation);
+  bool is_known = operation >= 1 && operation <= static_cast<uint16_t>(Operation::kForget);
+  if (!is_known && !is_text_call(request.operation)) return invalid("unknown operation");
   if (!sandbox.empty()) request.sandbox = SandboxId::parse(sandbox);
-  bool names_one = request.operation != Operation::kRetain;
+  bool names_one = request.operation != Operation::kRetain && !is_about_secrets(request.operation);
   if (request.sandbox.has_value() != names_one) return invalid("bad sandbox id");
   return request;
 }

@@ -27,9 +27,9 @@ Result<size_t> Purse::share(int socket, Flow flow, size_t most) const {
   return spending_.overdraft(rule_, flow);
 }
 
-Result<void> Purse::spend_piece(size_t bytes) {
-  if (spending_.left(rule_, Flow::kOut) < bytes) return spending_.overdraft(rule_, Flow::kOut);
-  spending_.spend(rule_, Flow::kOut, bytes);
+Result<void> Purse::spend_piece(Flow flow, size_t bytes) {
+  if (spending_.left(rule_, flow) < bytes) return spending_.overdraft(rule_, flow);
+  spending_.spend(rule_, flow, bytes);
   return {};
 }
 

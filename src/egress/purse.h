@@ -24,8 +24,8 @@ class Purse {
   Result<size_t> share(int socket, Flow flow, size_t most) const;
   // Bytes that were taken.
   void spend(Flow flow, uint64_t bytes) { spending_.spend(rule_, flow, bytes); }
-  // Bytes that are to go out in one piece: all of them or none.
-  Result<void> spend_piece(size_t bytes);
+  // Bytes that are to go on in one piece: all of them or none.
+  Result<void> spend_piece(Flow flow, size_t bytes);
 
  private:
   Spending& spending_;

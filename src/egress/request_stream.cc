@@ -78,29 +78,34 @@ Result<void> ChunkFraming::step(char c) {
 Result<size_t> RequestStream::pass(std::string_view bytes) {
   size_t passed = 0;
   while (passed < bytes.size()) {
-    std::string_view rest = bytes.substr(passed);
-    if (chunks_) {
-      ATOLL_TRY(size_t taken, chunks_->take(rest));
-      passed += taken;
-      if (chunks_->done()) chunks_.reset();
-      continue;
-    }
-    if (body_left_ > 0) {
-      auto taken = static_cast<size_t>(std::min<uint64_t>(body_left_, rest.size()));
-      body_left_ -= taken;
-      passed += taken;
-      continue;
-    }
-    ATOLL_TRY(size_t head, pass_head(rest));
-    if (head == 0) break;
-    passed += head;
+    ATOLL_TRY(Piece piece, pass_piece(bytes.substr(passed)));
+    if (piece.bytes == 0) break;
+    passed += piece.bytes;
   }
   return passed;
+}
+
+Result<RequestStream::Piece> RequestStream::pass_piece(std::string_view bytes) {
+  if (bytes.empty()) return Piece{};
+  if (chunks_) {
+    ATOLL_TRY(size_t taken, chunks_->take(bytes));
+    if (chunks_->done()) chunks_.reset();
+    return Piece{.bytes = taken};
+  }
+  if (body_left_ > 0) {
+    auto taken = static_cast<size_t>(std::min<uint64_t>(body_left_, bytes.size()));
+    body_left_ -= taken;
+    return Piece{.bytes = taken};
+  }
+  ATOLL_TRY(size_t head, pass_head(bytes));
+  return Piece{.bytes = head, .is_head = head > 0};
 }
 
 Result<size_t> RequestStream::pass_head(std::string_view bytes) {
   // The scanner remembers how far it was, and is given the same bytes again with more behind them.
   auto end = scanner_.scan(bytes.substr(0, kMaxRequestHeadBytes));
+  method_.clear();
+  path_.clear();
   if (!end) return refused("bad_http", end.error().message());
   if (*end == 0) {
     if (bytes.size() >= kMaxRequestHeadBytes) return refused("bad_http", "the head is too long");

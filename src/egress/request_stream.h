@@ -52,8 +52,15 @@ class RequestStream {
   // complete. An error ends the connection; its reason is one of a fixed list.
   Result<size_t> pass(std::string_view bytes);
 
+  struct Piece {
+    size_t bytes = 0;
+    bool is_head = false;  // a whole head, which may be replaced by another of the same framing
+  };
+  // The same for the first piece of `bytes` alone: one head, or what there is of a body.
+  Result<Piece> pass_piece(std::string_view bytes);
+
   uint64_t requests() const { return requests_; }
-  // Of the last request that passed.
+  // Of the last request, if its head was understood.
   const std::string& method() const { return method_; }
   const std::string& path() const { return path_; }
 

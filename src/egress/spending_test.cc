@@ -117,8 +117,8 @@ TEST_F(SpendingTest, APurseEndsAStreamOnlyWhenBytesAreThere) {
   Fd ours(ends[0]), theirs(ends[1]);
   EXPECT_EQ(*purse.share(ours.get(), Flow::kOut, 30), 30u);
   EXPECT_EQ(*purse.share(ours.get(), Flow::kOut, 1000), 100u);
-  EXPECT_FALSE(purse.spend_piece(101).ok());
-  EXPECT_TRUE(purse.spend_piece(100).ok());
+  EXPECT_FALSE(purse.spend_piece(Flow::kOut, 101).ok());
+  EXPECT_TRUE(purse.spend_piece(Flow::kOut, 100).ok());
   ASSERT_EQ(write(theirs.get(), "x", 1), 1);
   EXPECT_FALSE(purse.share(ours.get(), Flow::kOut, 30).ok());
   char byte;

@@ -144,6 +144,12 @@ Task<Result<EgressPage>> JailDriver::read_egress(SandboxId id, uint64_t offset) 
   co_return page;
 }
 
+Task<Result<std::string>> JailDriver::call_egress(EgressCall call) {
+  auto answer =
+      co_await isolate::call_egress(executor_, run_directory_ + "/egress", std::move(call));
+  co_return answer;
+}
+
 Task<Result<void>> JailDriver::remove(SandboxId id) {
   open_ranges_.erase(id);
   // Its sockets would keep the network namespace.

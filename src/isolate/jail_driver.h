@@ -9,11 +9,12 @@
 
 #include "egress/policy.h"
 #include "isolate/driver.h"
+#include "isolate/egress_calls.h"
 #include "isolate/warden_client.h"
 
 namespace atl::isolate {
 
-class JailDriver final : public Driver {
+class JailDriver final : public Driver, public EgressCalls {
  public:
   // `run_directory` holds warden.sock and agents/.
   JailDriver(boost::asio::any_io_executor executor, std::string run_directory);
@@ -29,6 +30,7 @@ class JailDriver final : public Driver {
   Task<Result<void>> set_network(SandboxId id, uint64_t tenant, std::string policy) override;
   Task<Result<EgressPage>> read_egress(SandboxId id, uint64_t offset) override;
   Task<Result<AgentSocket>> connect_agent(SandboxId id) override;
+  Task<Result<std::string>> call_egress(EgressCall call) override;
 
   EgressClient& egress() { return egress_; }
 

@@ -18,7 +18,20 @@ Result<std::string> network_text(const egress::Policy& policy) {
         .with_reason("invalid_network_rule")
         .with_field("network");
   if (policy == egress::Policy()) return std::string(kNoRules);
-  return egress::policy_text(policy);
+  egress::Policy drawn = policy;
+  for (egress::SecretUse& use : drawn.secrets)
+    if (use.placeholder.empty()) use.placeholder = egress::draw_placeholder();
+  return egress::policy_text(drawn);
+}
+
+std::string keep_placeholders(const std::string& before, const std::string& after) {
+  auto old = egress::parse_policy_json(before);
+  auto changed = egress::parse_policy_json(after);
+  if (!old || !changed || old->secrets.empty() || changed->secrets.empty()) return after;
+  for (egress::SecretUse& use : changed->secrets)
+    for (const egress::SecretUse& known : old->secrets)
+      if (known.name == use.name) use.placeholder = known.placeholder;
+  return egress::policy_text(*changed);
 }
 
 Result<std::string> template_network(const store::TemplateManifest& manifest) {

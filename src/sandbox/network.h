@@ -10,9 +10,12 @@
 
 namespace atl::sandbox {
 
-// A policy as the text that is stored. kInvalid with reason invalid_network_rule: it speaks of more
-// ranges of addresses than an isolate can have.
+// A policy as the text that is stored, with a placeholder for each of its secrets. kInvalid with
+// reason invalid_network_rule: it speaks of more ranges of addresses than an isolate can have.
 Result<std::string> network_text(const egress::Policy& policy);
+
+// `after`, in which secrets that were there `before` keep their placeholders: programs know them.
+std::string keep_placeholders(const std::string& before, const std::string& after);
 
 // The template's.
 Result<std::string> template_network(const store::TemplateManifest& manifest);

@@ -5,6 +5,8 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/network.h"
+#include "sandbox/secrets.h"
+#include "sandbox/trust.h"
 
 namespace atl::sandbox {
 
@@ -18,7 +20,7 @@ store::SandboxRow changed_row(store::SandboxRow row, const ChangeSandbox& reques
   }
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(row.idle_ttl_ms);
   row.metadata = request.metadata.value_or(row.metadata);
-  row.network = request.network.value_or(row.network);
+  if (request.network) row.network = keep_placeholders(row.network, *request.network);
   row.cpu_millis = request.cpu_millis.value_or(row.cpu_millis);
   row.memory_bytes = request.memory_bytes.value_or(row.memory_bytes);
   row.pids = request.pids.value_or(row.pids);
@@ -102,7 +104,8 @@ Task<Result<void>> change_network(Services& services, std::shared_ptr<Sandbox> s
   ATOLL_CO_TRY_VOID(co_await take_over(services, sandbox, row));
   auto set = co_await apply_network(services, row);
   if (!set && set.error().reason() != "egress_unavailable") co_return std::move(set).error();
-  co_return Result<void>();
+  if (sandbox->state() != State::kRunning) co_return Result<void>();
+  co_return co_await install_trust(services, sandbox);
 }
 
 Error not_running(State state) {
@@ -123,6 +126,8 @@ Task<Result<void>> change_sandbox(Services& services, std::shared_ptr<Sandbox> s
         .with_reason("limit_fixed")
         .with_field("limits.open_files");
   store::SandboxRow after = changed_row(now, request, services.clock);
+  Secrets secrets(services.driver, now.tenant);
+  if (request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(after.network));
   if (request.network) ATOLL_CO_TRY_VOID(co_await change_network(services, sandbox, after));
   if (!changes_wall(now, after)) co_return co_await take_over(services, sandbox, after);
   if (sandbox->state() != State::kRunning) co_return not_running(sandbox->state());

@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "sandbox/artifacts.h"
 #include "sandbox/network.h"
+#include "sandbox/secrets.h"
+#include "sandbox/trust.h"
 
 namespace atl::sandbox {
 
@@ -130,6 +132,10 @@ Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox re
 
 Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox request) {
   auto begin = std::chrono::steady_clock::now();
+  if (request.network) {
+    Secrets secrets(services_.driver, tenant);
+    ATOLL_CO_TRY_VOID(co_await secrets.check(*request.network));
+  }
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> held, co_await find_conflict(tenant, request));
   if (held) co_return Created{held, {}, Created::Origin::kFound};
   ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request));
@@ -164,6 +170,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
     made = co_await start(sandbox, std::move(*warm), timings);
   else
     made = co_await start(sandbox, timings);
+  if (made) made = co_await install_trust(services_, sandbox);
   if (made) {
     settled_.notify_all();
     co_return Created{sandbox, timings};

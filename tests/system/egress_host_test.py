@@ -143,6 +143,20 @@ class Upstream(egress_case.EgressCase):
         body = self.atoll.request("GET", f"/v1/sandboxes/{sandbox}/egress").body
         self.assertNotIn(b"sesame", body)
 
+    def test_what_goes_through_it_is_inspected_too(self):
+        sandbox = self.atoll.create(network={"rules": [
+            {"allow": "allowed.example", "inspect": True, "paths": ["/a"]}]})["id"]
+        asked = len(INTERNET.asked)
+        self.assertIn(WEB, self.fetch(sandbox, "http://allowed.example/a"))
+        self.assertIn("403", self.fetch(sandbox, "http://allowed.example/b"))
+        # TLS is spoken with the server behind it, which has no certificate to be believed by.
+        self.assertIn("502", self.fetch(sandbox, "https://allowed.example/a"))
+        self.assertEqual([line for line, _ in INTERNET.asked[asked:]],
+                         ["CONNECT allowed.example:80 HTTP/1.1",
+                          "CONNECT allowed.example:443 HTTP/1.1"])
+        self.assertLessEqual({"request_not_allowed", "certificate_refused"},
+                             self.reasons(sandbox))
+
 
 if __name__ == "__main__":
     if os.geteuid() == 0:

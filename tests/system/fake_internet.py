@@ -32,7 +32,7 @@ def run(*command):
 
 class FakeInternet:
     def __init__(self):
-        self.questions, self.connections, self.requests = [], [], []
+        self.questions, self.connections, self.requests, self.fields = [], [], [], []
         self.pages = {}  # (host, path) → head and body of the answer
         self.rebinding = 0
         self.directory = ""
@@ -54,12 +54,7 @@ class FakeInternet:
         for address in (DNS, WEB, OTHER, METADATA, INTERNAL):
             run("ip", "address", "add", f"{address}/32", "dev", "lo")
         self.certificate = os.path.join(self.directory, "certificate.pem")
-        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-            "-nodes", "-days", "2", "-subj", "/CN=allowed.example", "-addext",
-            "subjectAltName=" + ",".join("DNS:" + name for name in CERTIFIED), "-keyout",
-            self.certificate, "-out", self.certificate + ".crt")
-        with open(self.certificate, "a") as file, open(self.certificate + ".crt") as crt:
-            file.write(crt.read())
+        self.make_certificate()
         self.serve_dns()
         for address in (WEB, OTHER, METADATA, INTERNAL, "127.0.0.1"):
             self.serve(address, 80, self.http)
@@ -67,6 +62,14 @@ class FakeInternet:
             self.serve(address, 443, self.https)
         self.serve(WEB, 2222, self.banner)
         self.serve(WEB, 9000, self.sink)
+
+    def make_certificate(self):
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+            "-nodes", "-days", "2", "-subj", "/CN=allowed.example", "-addext",
+            "subjectAltName=" + ",".join("DNS:" + name for name in CERTIFIED), "-keyout",
+            self.certificate, "-out", self.certificate + ".crt")
+        with open(self.certificate, "a") as file, open(self.certificate + ".crt") as crt:
+            file.write(crt.read())
 
     def serve(self, address, port, handler):
         listener = socket.create_server((address, port), backlog=512)
@@ -100,6 +103,7 @@ class FakeInternet:
             length = int(fields.get("content-length", 0))
             stream.read(length)
             self.requests.append((address, fields.get("host"), line.strip()))
+            self.fields.append(fields)
             body = f"{address} {fields.get('host')} {line.split()[1]}".encode()
             if line.split()[1] == "/large":
                 body = b"x" * (64 << 20)

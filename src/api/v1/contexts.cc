@@ -11,6 +11,7 @@
 #include "sandbox/context_language.h"
 #include "sandbox/context_start.h"
 #include "sandbox/environment.h"
+#include "sandbox/trust.h"
 
 namespace atl::api::v1 {
 
@@ -52,9 +53,9 @@ Result<ContextRequest> parse_context(std::string_view body, const Sandbox& sandb
     if (!sandbox::is_variable_name(variable))
       reader.refuse("env", "has a name that no variable can have");
   ATOLL_TRY_VOID(reader.finish());
-  request.environment =
-      sandbox::compose_environment(sandbox::limits_of(sandbox.row()).wall.cpu_millis,
-                                   {sandbox_variables(sandbox.row().environment), variables});
+  request.environment = sandbox::compose_environment(
+      sandbox::limits_of(sandbox.row()).wall.cpu_millis,
+      {sandbox_variables(sandbox::environment_of(sandbox.row())), variables});
   request.description = description_of(request, sandbox::limits_of(sandbox.row()));
   return request;
 }

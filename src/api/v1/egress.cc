@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "api/v1/sandboxes.h"
+#include "api/v1/secrets.h"
 
 namespace atl::api::v1 {
 
@@ -51,6 +52,7 @@ http::Task<Reply> show(Call& call, sandbox::Sandboxes& sandboxes) {
 void add_egress_route(Router& router, sandbox::Sandboxes& sandboxes) {
   auto action = [&sandboxes](Call& call) { return show(call, sandboxes); };
   router.add({http::Method::kGet, "/v1/sandboxes/{id}/egress", action});
+  add_secret_routes(router, sandboxes);
 }
 
 }  // namespace atl::api::v1

@@ -1,4 +1,4 @@
-// Route of /v1/sandboxes/{id}/egress.
+// Routes of /v1/sandboxes/{id}/egress, and those of secrets.h.
 #pragma once
 
 #include "api/router.h"

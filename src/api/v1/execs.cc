@@ -12,6 +12,7 @@
 #include "api/v1/exec_output.h"
 #include "api/v1/sandboxes.h"
 #include "sandbox/environment.h"
+#include "sandbox/trust.h"
 
 namespace atl::api::v1 {
 
@@ -182,7 +183,8 @@ sandbox::Variables sandbox_variables(const std::string& environment) {
 }
 
 Result<ExecCall> parse_exec(std::string_view body, const Sandbox& sandbox) {
-  return parse_exec(body, sandbox::limits_of(sandbox.row()), sandbox.row().environment);
+  return parse_exec(body, sandbox::limits_of(sandbox.row()),
+                    sandbox::environment_of(sandbox.row()));
 }
 
 Result<ExecCall> parse_exec(std::string_view body, const sandbox::Limits& limits,

@@ -43,6 +43,12 @@ json::object network_json(const std::string& stored) {
   json::value parsed = json::parse(stored, error);
   json::object network = parsed.is_object() ? parsed.get_object() : json::object();
   if (!network.contains("allow")) network["allow"] = json::array();
+  json::value* secrets = network.if_contains("secrets");
+  if (secrets == nullptr) return network;
+  json::array names;
+  for (const json::value& use : secrets->as_array())
+    names.push_back(use.is_object() ? use.as_object().at("name") : use);
+  *secrets = std::move(names);
   return network;
 }
 

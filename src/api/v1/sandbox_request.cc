@@ -143,6 +143,11 @@ std::optional<std::string> parse_network(ObjectReader& reader) {
   const json::object* object = reader.optional_object("network");
   if (object == nullptr) return std::nullopt;
   auto policy = egress::policy_from_json(*object);
+  auto is_drawn = [](const egress::SecretUse& use) { return !use.placeholder.empty(); };
+  if (policy && std::any_of(policy->secrets.begin(), policy->secrets.end(), is_drawn)) {
+    reader.refuse("network.secrets", "must be a list of names");
+    return std::nullopt;
+  }
   Result<std::string> text =
       policy ? sandbox::network_text(*policy) : Result<std::string>(std::move(policy).error());
   if (text) return std::move(*text);

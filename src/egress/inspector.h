@@ -1,0 +1,51 @@
+// Inspector: what a gate knows beyond names and ports. Decides
+// whose requests are looked at, answers in the
+// place of servers whose TLS is ended here, and puts secrets in the place of placeholders.
+//
+// One thread; part of a gate.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "egress/certificate_authority.h"
+#include "egress/effective_policy.h"
+#include "egress/secret_store.h"
+
+namespace atl::egress {
+
+class Inspector {
+ public:
+  // What the gate owns and may change.
+  struct Source {
+    const EffectivePolicy& policy;
+    const uint64_t& tenant;
+    const SecretStore* secrets;
+    int directory;
+    SandboxId id;
+  };
+  explicit Inspector(const Source& source) : source_(source) {}
+
+  // A connection, before its name is resolved.
+  Decision decide(const Destination& to, uint16_t port) const;
+
+  // Whether the sandbox has secrets, and whether one is for this host: such connections are
+  // inspected though their rule does not say so.
+  bool has_secrets() const { return !source_.policy.policy().secrets.empty(); }
+  bool has_secret_for(const Destination& to) const;
+  // The head of a request with what it means. kDenied with reason secret_not_bound.
+  enum class Transport : unsigned char { kPlain, kTls };
+  Result<std::string> swap_secrets(std::string_view head, const Destination& to,
+                                   std::string_view path, Transport transport) const;
+
+  // A server that the sandbox takes for `name`.
+  Result<std::shared_ptr<CertificateAuthority::Context>> server_for(const HostName& name);
+
+ private:
+  Source source_;
+  std::optional<CertificateAuthority> authority_;  // made when it is first needed
+};
+
+}  // namespace atl::egress

@@ -1,0 +1,24 @@
+// Operations of the control socket that are asked and answered by text: in `policy` of the request
+// and `rows` of the reply (protocol.h).
+#pragma once
+
+#include "egress/protocol.h"
+
+namespace atl::egress {
+
+// The certificate that the named sandbox must trust to be inspected.
+inline constexpr auto kShowAuthority = static_cast<Operation>(32);
+// Of the tenant, and of no sandbox: JSON with a name; a name; nothing, answered by a line of JSON
+// without its value for each.
+inline constexpr auto kPutSecret = static_cast<Operation>(33);
+inline constexpr auto kRemoveSecret = static_cast<Operation>(34);
+inline constexpr auto kListSecrets = static_cast<Operation>(35);
+
+inline bool is_text_call(Operation operation) {
+  return operation >= kShowAuthority && operation <= kListSecrets;
+}
+inline bool is_about_secrets(Operation operation) {
+  return operation >= kPutSecret && operation <= kListSecrets;
+}
+
+}  // namespace atl::egress
