@@ -31,7 +31,8 @@ class SpendingTest : public testing::Test {
 
   static Policy policy(std::string_view json) { return *parse_policy_json(json); }
   Spending open(std::string_view json) {
-    return std::move(*Spending::open(directory_.get(), id_, policy(json)));
+    auto opened = Spending::open(directory_.get(), id_, policy(json));
+    return std::move(*opened);
   }
   static std::string whose(const Error& error) { return error.reason() + " of " + error.field(); }
 
