@@ -7,6 +7,7 @@ import os
 import signal
 
 import atoll
+import egress_case
 import fake_internet
 
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
@@ -60,21 +61,7 @@ def fetch(url, method="GET", data=None, headers={}, context=None):
 """
 
 
-class Seen(atoll.SystemTest):
-    def tearDown(self):
-        for sandbox in self.atoll.request("GET", "/v1/sandboxes").json["sandboxes"]:
-            self.atoll.delete(sandbox["id"])
-
-    def rows(self, sandbox):
-        rows, cursor = [], "0"
-        while True:
-            answer = self.atoll.request("GET", f"/v1/sandboxes/{sandbox}/egress?cursor={cursor}")
-            self.assertEqual(answer.status, 200, answer.body)
-            if not answer.json["rows"]:
-                return rows
-            rows += answer.json["rows"]
-            cursor = answer.json["next_cursor"]
-
+class Seen(egress_case.EgressCase):
     def python(self, sandbox, code):
         done = self.atoll.python(sandbox, FETCH + code)
         self.assertEqual(done["verdict"], "ok", done)
