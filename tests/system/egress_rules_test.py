@@ -186,7 +186,9 @@ def push(port, count):
         s.shutdown(socket.SHUT_WR)
         while s.recv(100): pass
         return "sent"
-    except OSError as error: return type(error).__name__
+    except OSError as error:
+        import errno  # a reset may have come before the shutdown
+        return "Connection lost" if error.errno == errno.ENOTCONN else type(error).__name__
 """
 
     def create(self, budget, rule=True):
@@ -211,7 +213,7 @@ def push(port, count):
                                 "print(push(9000, 60000))\nprint(push(9000, 1))\n")
         self.assertEqual(lines[0], "sent")
         self.assertRegex(lines[1], "Connection|BrokenPipe")
-        self.assertRegex(lines[2], "Connection|BrokenPipe|OSError|sent")
+        self.assertRegex(lines[2], "Connection|BrokenPipe|sent")
         self.assertEqual(self.arrived(since), 100_000)
         cut = [row for row in self.rows(sandbox) if row.get("reason") == "budget_bytes_out"]
         self.assertTrue(cut and all(row["rule"] == "rules[1].budget" for row in cut), cut)
