@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "agent/birth_record.h"
@@ -41,6 +43,12 @@ constexpr int kFreeFd = 20;
 constexpr uint64_t kAgentCapabilities = linux::capability_mask(
     {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_KILL,
      CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
+
+// How much slower than hardware this host is: tests/guest is emulated.
+int slowness() {
+  const char* text = getenv("ATOLL_TEST_SLOW");
+  return text == nullptr ? 1 : std::max(1, atoi(text));
+}
 
 Fd make_birth_record(Starter starter, OnOom on_oom) {
   BirthRecord record = {kBirthVersion, starter == Starter::kSpawner, on_oom, 0, 1, {}, {}, {}};
@@ -381,7 +389,7 @@ void TestDaemon::acknowledge_output(uint32_t exec) {
 void TestDaemon::acknowledge_exit(uint32_t exec) { send_raw(encode_exit_acknowledge(exec)); }
 
 bool TestDaemon::run_until(const std::function<bool()>& done, int timeout_ms) {
-  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  auto end = std::chrono::steady_clock::now() + slowness() * std::chrono::milliseconds(timeout_ms);
   while (!done()) {
     if (std::chrono::steady_clock::now() > end) return false;
     receive(20);

@@ -118,6 +118,17 @@ def settled_inventory():
     return last
 
 
+def wait_until_as(before, take=inventory):
+    """Until the host is as it was; zombies of others may have been reaped meanwhile."""
+    def restored():
+        after = take()
+        return after == {**before, "zombies": min(after["zombies"], before["zombies"])}
+    try:
+        wait_for("the host to be as before", restored, 5)
+    except AssertionError:
+        raise AssertionError(f"left behind: before {before}, after {take()}")
+
+
 class Answer:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body
@@ -308,15 +319,7 @@ class SystemTest(unittest.TestCase):
         directory = cls.atoll.directory
         cls.atoll.destroy()
         assert not os.path.exists(directory)
-
-        def restored():
-            after = inventory()
-            fewer = min(after["zombies"], cls.before["zombies"])  # of others, reaped meanwhile
-            return after == {**cls.before, "zombies": fewer}
-        try:
-            wait_for("the host to be as before", restored, 5)
-        except AssertionError:
-            raise AssertionError(f"left behind: before {cls.before}, after {inventory()}")
+        wait_until_as(cls.before)
 
 
 class ImageTest(SystemTest):

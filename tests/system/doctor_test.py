@@ -43,12 +43,7 @@ class Doctor(unittest.TestCase):
         self.before = leftovers()
 
     def tearDown(self):
-        def restored():
-            return leftovers() == self.before
-        try:
-            atoll.wait_for("the host to be as before", restored, 5)
-        except AssertionError:
-            raise AssertionError(f"left behind: before {self.before}, after {leftovers()}")
+        atoll.wait_until_as(self.before, leftovers)
 
     def test_this_host_can_carry_a_jail(self):
         code, jail, findings = examine()

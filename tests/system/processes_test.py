@@ -95,7 +95,7 @@ class Supervisor(unittest.TestCase):
 
     def tearDown(self):
         self.atoll.destroy()
-        atoll.wait_for("the host to be as before", lambda: atoll.inventory() == self.before, 5)
+        atoll.wait_until_as(self.before)
 
     def test_killed_supervisor_leaves_all_running_and_the_next_adopts(self):
         sandbox = self.atoll.create()["id"]

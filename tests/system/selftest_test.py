@@ -79,7 +79,7 @@ class Mutations(unittest.TestCase):
         self.before = atoll.settled_inventory()
 
     def tearDown(self):
-        atoll.wait_for("the host to be as before", lambda: atoll.inventory() == self.before, 5)
+        atoll.wait_until_as(self.before)
 
     def test_a_victim_breaks_through_where_its_wall_is_missing(self):
         jail = WeakJail()

@@ -336,7 +336,7 @@ class KilledAtEveryStage(atoll.SystemTest):
 
     @classmethod
     def setUpClass(cls):
-        cls.before = atoll.inventory()
+        cls.before = atoll.settled_inventory()
         cls.atoll = atoll.Atoll()
         cls.atoll.cli("template", "add", atoll.IMAGE)
         crash = os.path.join(cls.atoll.run_directory, "crash")
