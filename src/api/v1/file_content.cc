@@ -99,6 +99,21 @@ Result<sandbox::WriteFile> parse_write(const http::Request& request, std::string
   return write;
 }
 
+// A refusal may come at any time: before the first byte is taken, or when all are there.
+http::Task<Result<sandbox::MadeEntry>> write_body(Call& call, sandbox::Files& files,
+                                                  sandbox::WriteFile request) {
+  ATOLL_CO_TRY(std::unique_ptr<sandbox::FileWriter> writer,
+               co_await files.write(std::move(request)));
+  auto taken = co_await take_body(call, *writer);
+  if (!taken) {
+    writer.reset();
+    co_await discard_body(call);
+    co_return std::move(taken).error();
+  }
+  auto made = co_await writer->finish();
+  co_return made;
+}
+
 }  // namespace
 
 http::Headers byte_headers(const Call& call, std::string_view type) {
@@ -185,15 +200,7 @@ http::Task<Reply> upload_file(Call& call, sandbox::Sandboxes& sandboxes) {
   ATOLL_CO_TRY(FileTarget target, file_target(call, sandboxes));
   ATOLL_CO_TRY(sandbox::WriteFile request, parse_write(call.exchange.request(), target.path));
   bool must_be_new = request.if_exists == sandbox::IfExists::kFail;
-  ATOLL_CO_TRY(std::unique_ptr<sandbox::FileWriter> writer,
-               co_await target.files.write(std::move(request)));
-  auto taken = co_await take_body(call, *writer);
-  if (!taken) {
-    writer.reset();
-    co_await discard_body(call);
-    co_return std::move(taken).error();
-  }
-  auto made = co_await writer->finish();
+  auto made = co_await write_body(call, target.files, std::move(request));
   if (!made && must_be_new && made.error().reason() == "exists") {
     http::Response response =
         refusal_response(412, "exists", "there is a file of that name", call.request_id);
