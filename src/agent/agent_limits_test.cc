@@ -254,6 +254,20 @@ TEST_F(AgentPidsLimit, ExactlySoManyProcessesAndThenItIsSaid) {
   EXPECT_EQ(run(shell("exit 1")).limits_hit, 0);
 }
 
+TEST_F(AgentPidsLimit, AStartThatFindsNoRoomSaysSo) {
+  // Children that outlive the exec, as many as the sandbox may have, and one in place of the shell.
+  Exit exit = run(shell("i=0; while [ $i -lt 20 ]; do sleep 60 >&- 2>&- & i=$((i+1)); done"));
+  EXPECT_EQ(exit.limits_hit, bits({LimitBit::kPids}));
+  uint32_t last = start_and_wait_until_up(shell("echo up; exec sleep 60"));
+  daemon_.start(50, shell("exit 0"));
+  ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(50).ended(); }));
+  ASSERT_TRUE(daemon_.record(50).failed);
+  EXPECT_EQ(daemon_.record(50).failed->operation, kNoRoomForProcesses);
+  daemon_.send_raw(encode_signal(last, SIGKILL));
+  EXPECT_EQ(ended(last).cause, Cause::kClient);
+  run(shell("kill -KILL -1"));
+}
+
 class AgentDiskLimit : public AgentLimits {
  protected:
   AgentDiskLimit() : AgentLimits({.root_bytes = 4 * kMiB}) {}

@@ -48,7 +48,8 @@ void ExecTable::launch(uint32_t number, const Start& start, std::string_view pay
   bool full = execs_.size() + remains_.size() >= kMaxExecs;
   bool left_over = remains_.contains(number);
   Leaf leaf(cgroup_.get(), number);
-  Exec& exec = execs_.try_emplace(number, leaf, start, counters_.read()).first->second;
+  Counts before = counters_.read();
+  Exec& exec = execs_.try_emplace(number, leaf, start, before).first->second;
   if (full || left_over) {
     exec.launched(full ? Error(Code::kExhausted, "too many execs", EAGAIN)
                        : Error(Code::kConflict, "mkdir cgroup", EEXIST));
@@ -58,6 +59,9 @@ void ExecTable::launch(uint32_t number, const Start& start, std::string_view pay
   auto launched = launcher_.launch(leaf, start, payload, launcher_.null_device());
   crash_point("launched");
   bool failed = !launched.ok();
+  // What earlier execs left running may be all that the sandbox may have.
+  if (failed && counters_.read().refused_forks > before.refused_forks)
+    launched = Error(Code::kExhausted, kNoRoomForProcesses, EAGAIN);
   exec.launched(std::move(launched));
   if (!failed) return;
   // A start that failed half-way may have left a process that nobody knows.

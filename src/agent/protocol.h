@@ -135,9 +135,12 @@ struct Grant {
   uint64_t stderr_limit;
 };
 
+// The operation of a start that the sandbox's own limit refused: it is no fault of ours.
+inline constexpr const char* kNoRoomForProcesses = "processes";
+
 struct StartFailed {
   int32_t system_errno;
-  std::string operation;  // "clone", "mkdir cgroup"
+  std::string operation;  // "clone", "mkdir cgroup", kNoRoomForProcesses
 };
 
 std::string encode(const Hello& hello);

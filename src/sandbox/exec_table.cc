@@ -294,16 +294,24 @@ Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink
   co_return Result<void>();
 }
 
+store::ExecRow ExecTable::unstarted_row(const Exec& exec, const agent::StartFailed& failed) const {
+  if (failed.operation == agent::kNoRoomForProcesses) {
+    store::ExecRow row = ended_row(exec.row(), Verdict::kPidsLimit,
+                                   "as many processes run as the sandbox may have", exec.offsets());
+    row.limits_hit = bit(agent::LimitBit::kPids);
+    return row;
+  }
+  Error cause = Error::from_errno(failed.operation, failed.system_errno);
+  log_warning("exec could not be started", {{"sandbox", sandbox_.view()}, cause});
+  return ended_row(exec.row(), Verdict::kPlatformError, cause.message(), exec.offsets());
+}
+
 Task<Result<void>> ExecTable::handle_start_failed(agent::Frame frame, isolate::AgentLink& link) {
   ATOLL_CO_TRY(agent::StartFailed failed, agent::decode_start_failed(frame.payload));
   uint32_t number = frame.number;
   if (Entry* entry = entry_of(number)) {
     std::shared_ptr<Exec> exec = entry->exec;
-    Error cause = Error::from_errno(failed.operation, failed.system_errno);
-    log_warning("exec could not be started", {{"sandbox", sandbox_.view()}, cause});
-    store::ExecRow row =
-        ended_row(exec->row(), Verdict::kPlatformError, cause.message(), exec->offsets());
-    ATOLL_CO_TRY_VOID(co_await finish(exec, row));
+    ATOLL_CO_TRY_VOID(co_await finish(exec, unstarted_row(*exec, failed)));
   }
   link.send(agent::encode_exit_acknowledge(number));
   co_return Result<void>();

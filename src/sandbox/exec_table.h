@@ -92,6 +92,7 @@ class ExecTable {
   void leave(const Exec& exec);
   Task<Result<bool>> has_ended_at(agent::ExecOffsets produced);
   Task<Result<void>> handle_exit(agent::Frame frame, isolate::AgentLink& link);
+  store::ExecRow unstarted_row(const Exec& exec, const agent::StartFailed& failed) const;
   Task<Result<void>> handle_start_failed(agent::Frame frame, isolate::AgentLink& link);
   Task<Result<void>> carry_out(agent::Frame frame, isolate::AgentLink& link);
   Result<void> handle_output(const agent::Frame& frame);

@@ -221,6 +221,20 @@ for i in range(200):
         plain = self.atoll.request("GET", f"{self.execs}/{started['id']}/attach")
         self.assertEqual((plain.status, plain.json["error"]["code"]), (426, "web_socket_required"))
 
+    def test_a_sandbox_full_of_processes_is_not_our_failure(self):
+        full = self.atoll.create(limits={"pids": 8})["id"]
+        many = "i=0; while [ $i -lt 20 ]; do sleep 600 >/dev/null 2>&1 & i=$((i+1)); done"
+        self.assertEqual(self.atoll.execute(full, ["sh", "-c", many])["verdict"], "pids_limit")
+        last = self.atoll.start(full, ["sleep", "600"])  # in place of that shell
+        refused = self.atoll.execute(full, ["true"])
+        self.assertEqual((refused["verdict"], refused["limits_hit"], refused["exit_code"]),
+                         ("pids_limit", ["pids"], None))
+        path = f"/v1/sandboxes/{full}/execs/{last['id']}/signal"
+        self.assertEqual(self.atoll.request("POST", path, {"signal": "KILL"}).status, 204)
+        self.atoll.wait_ended(full, last["id"])
+        self.assertEqual(self.atoll.execute(full, ["true"])["verdict"], "ok")
+        self.atoll.delete(full)
+
     def test_users_by_name_and_number(self):
         show = ["sh", "-c", "id -u; echo $HOME; pwd"]
         for user, expected in (("user", "1000\n/home/user\n/home/user\n"),
