@@ -45,6 +45,7 @@ constexpr Advice kAdvice[] = {
     {"pack_not_found", 404, "export it where it was built, or build it here from its folder"},
     {"image_missing", 503, "build the template again with `atoll template build`"},
     {"isolation_unavailable", 400, "ask for \"jail\", or run on a host that offers the isolation"},
+    {"persistence_unavailable", 400, "leave persistence out of template.toml"},
     {"cpu_unavailable", 400, kHostCannotEnforce},
     {"memory_unavailable", 400, kHostCannotEnforce},
     {"pids_unavailable", 400, kHostCannotEnforce},

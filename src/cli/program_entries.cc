@@ -25,7 +25,8 @@ CLI::Option* add_words(CLI::App& app, const char* name, std::vector<std::string>
 void add_sandbox_options(CLI::App& app, Typed& typed) {
   app.add_option("-t,--template", typed.template_name, "The template (default: python)")
       ->type_name("NAME");
-  app.add_option("--isolation", typed.isolation, "The kind of isolate: jail")->type_name("KIND");
+  app.add_option("--isolation", typed.isolation, "The wall, at least: jail, gvisor, microvm, auto")
+      ->type_name("KIND");
   app.add_option("--cpu", typed.cpu, "Cores: 0.5, 2")->type_name("N");
   app.add_option("--memory", typed.memory, "Memory: 512MiB")->type_name("SIZE");
   app.add_option("--pids", typed.pids, "Processes and threads")->type_name("N");

@@ -11,6 +11,7 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/artifacts.h"
+#include "sandbox/floor.h"
 #include "sandbox/network.h"
 #include "sandbox/secrets.h"
 #include "sandbox/trust.h"
@@ -89,6 +90,7 @@ Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
         .with_reason("template_not_found")
         .with_field("template");
   const auto& defaults = found->manifest.defaults;
+  ATOLL_TRY_VOID(check_floor(defaults));
   store::SandboxRow row{.id = SandboxId::draw(), .tenant = tenant, .image = found->image};
   row.name = request.name;
   row.state = "creating";
@@ -132,6 +134,8 @@ Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox re
 
 Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox request) {
   auto begin = std::chrono::steady_clock::now();
+  // Before one of that name is found, which has no stronger wall either.
+  ATOLL_CO_TRY_VOID(check_floor({}, request.isolation));
   if (request.network) {
     Secrets secrets(services_.driver, tenant);
     ATOLL_CO_TRY_VOID(co_await secrets.check(*request.network));

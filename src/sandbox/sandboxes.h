@@ -29,6 +29,7 @@ struct CreateSandbox {
   std::optional<Digest> image;
   std::optional<std::string> name;
   OnNameConflict on_name_conflict = OnNameConflict::kError;
+  std::optional<store::Isolation> isolation;  // at least
   std::optional<uint32_t> cpu_millis;
   std::optional<uint64_t> memory_bytes;
   std::optional<uint32_t> pids;

@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/log.h"
+#include "sandbox/floor.h"
 #include "sandbox/warm_agent.h"
 
 namespace atl::sandbox {
@@ -139,14 +140,17 @@ Result<void> WarmPool::find_templates() {
   // Those that everybody may use; one that is not built is not built for this.
   ATOLL_TRY(std::vector<KnownTemplate> all, templates_.list(store::kLocalTenant));
   std::optional<Digest> toolbox = templates_.toolbox();
-  for (const KnownTemplate& known : all)
-    if (known.image && !known.manifest.pool_singleton && known.manifest.pool_warm > 0) {
+  for (const KnownTemplate& known : all) {
+    const store::TemplateManifest& manifest = known.manifest;
+    bool wants = known.image && !manifest.pool_singleton && manifest.pool_warm > 0;
+    if (wants && check_floor(manifest.defaults).ok()) {
       Pool& pool = pools_[known.name];
-      pool.floor = known.manifest.pool_warm;
-      pool.ceiling = known.manifest.pool_max;
+      pool.floor = manifest.pool_warm;
+      pool.ceiling = manifest.pool_max;
       pool.basis = Basis{*known.image, toolbox};
-      pool.program = waiting_start(known.manifest);
+      pool.program = waiting_start(manifest);
     }
+  }
   return {};
 }
 

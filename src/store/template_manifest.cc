@@ -277,6 +277,16 @@ void read_pool(TomlSection& pool, TemplateManifest& manifest) {
 
 }  // namespace
 
+std::string_view isolation_name(Isolation isolation) {
+  return kIsolations[static_cast<size_t>(isolation)];
+}
+
+std::optional<Isolation> parse_isolation(std::string_view name) {
+  auto found = std::find(kIsolations.begin(), kIsolations.end(), name);
+  if (found == kIsolations.end()) return std::nullopt;
+  return static_cast<Isolation>(found - kIsolations.begin());
+}
+
 bool is_template_name(std::string_view name) {
   return !name.empty() && name.size() <= 63 && name[0] != '-' &&
          is_made_of(name, is_lower_or_digit, "-");

@@ -48,7 +48,10 @@ struct ContextRuntime {
   std::vector<std::string> preload;
 };
 
-enum class Isolation : unsigned char { kJail, kGvisor, kMicrovm };
+enum class Isolation : unsigned char { kJail, kGvisor, kMicrovm };  // the stronger, the greater
+std::string_view isolation_name(Isolation isolation);
+std::optional<Isolation> parse_isolation(std::string_view name);
+
 enum class Persistence : unsigned char { kEphemeral, kPersistent, kCheckpoint };
 enum class OutputMode : unsigned char { kText, kRich };
 // What an image is for: sandboxes start from it, or have it at /opt/atoll. The packages of a

@@ -138,6 +138,15 @@ Result<std::string> parse_metadata_filters(const std::string& query) {
   return json::serialize(pairs);
 }
 
+// "auto" leaves it to the template.
+std::optional<store::Isolation> parse_isolation(ObjectReader& reader) {
+  auto name = reader.optional_text("isolation", 32);
+  if (!name || *name == "auto") return std::nullopt;
+  auto isolation = store::parse_isolation(*name);
+  if (!isolation) reader.refuse("isolation", "must be jail, gvisor, microvm or auto");
+  return isolation;
+}
+
 // {"allow": […], "rules": […]}
 std::optional<std::string> parse_network(ObjectReader& reader) {
   const json::object* object = reader.optional_object("network");
@@ -166,10 +175,7 @@ Result<CreateSandbox> parse_create(std::string_view body) {
   if (request.name && !is_name(*request.name))
     reader.refuse("name", "must begin with a letter, have only a-z, 0-9 and -, and not be an id");
   request.on_name_conflict = parse_on_name_conflict(reader);
-  auto isolation = reader.optional_text("isolation", 32);
-  if (isolation && *isolation != "jail")
-    reader.refuse("isolation", "asks for a wall that this host does not offer",
-                  "isolation_unavailable");
+  request.isolation = parse_isolation(reader);
   if (const json::object* limits = reader.optional_object("limits"))
     parse_limits(*limits, request, reader);
   request.required_extras = parse_required_extras(reader);
