@@ -1,6 +1,5 @@
 // The seam: a driver builds the wall around a sandbox and hands over the agent stream; all that
-// happens inside goes through the agent, whatever the wall. Freeze, checkpoint and restore join
-// when the first driver can do them.
+// happens inside goes through the agent, whatever the wall.
 //
 // All operations belong to the io_context thread and may be called for several sandboxes at once.
 #pragma once
@@ -18,6 +17,7 @@
 #include "agent/protocol.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/snapshot_id.h"
 #include "isolate/egress_client.h"
 #include "isolate/task.h"
 #include "isolate/wall_limits.h"
@@ -33,6 +33,15 @@ struct LaunchSpec {
   WallLimits limits;
   Nonce nonce;  // the agent repeats it in its hello, which proves who answers
   std::optional<Digest> toolbox = {};  // the image that it shall have at /opt/atoll
+  std::optional<SnapshotId> snapshot = {};  // whose files it begins with
+};
+
+enum class Programs : unsigned char { kRun, kFrozen };
+
+// What was kept of an isolate's files.
+struct Cut {
+  uint64_t held_bytes;  // at most
+  std::chrono::microseconds frozen;
 };
 
 class Driver {
@@ -49,6 +58,17 @@ class Driver {
   // its rate. After a refusal it has those it had. kConflict with reason memory_in_use: it uses
   // more memory than that.
   virtual Task<Result<void>> change_limits(SandboxId id, WallLimits limits) = 0;
+  // Stops all that runs inside, and what is started from then on, or lets it go on; its agent
+  // answers all the time. Can be repeated.
+  virtual Task<Result<void>> set_programs(SandboxId id, Programs programs) = 0;
+  // Keeps the files of the isolate under an id that is not taken, until remove_snapshot(); nothing
+  // runs in it meanwhile. On disk when this returns. `inherited_bytes` are those that it was
+  // launched with.
+  virtual Task<Result<Cut>> cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) = 0;
+  // Removing one that does not exist succeeds.
+  virtual Task<Result<void>> remove_snapshot(SnapshotId snapshot) = 0;
+  // Every snapshot that exists.
+  virtual Task<Result<std::vector<SnapshotId>>> list_snapshots() = 0;
   // Every isolate that exists, also those of an earlier life of this process.
   virtual Task<Result<std::vector<SandboxId>>> list() = 0;
   // What is enforced for an isolate, as signed JSON text. kNotFound when it does not exist.

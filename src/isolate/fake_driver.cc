@@ -273,7 +273,11 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
     next_launch_error.reset();
     co_return error;
   }
-  agents_.emplace(spec.id, std::make_shared<Agent>(spec));
+  if (spec.snapshot && !snapshots.contains(*spec.snapshot))
+    co_return Error(Code::kNotFound, "no such snapshot").with_reason("snapshot_lost");
+  auto made = std::make_shared<Agent>(spec);
+  if (spec.snapshot) made->files = snapshots.at(*spec.snapshot);
+  agents_.emplace(spec.id, std::move(made));
   if (spec.toolbox) toolboxes.emplace(spec.id, *spec.toolbox);
   co_return Result<void>();
 }
@@ -282,7 +286,45 @@ Task<Result<void>> FakeDriver::remove(SandboxId id) {
   if (remove_error) co_return *remove_error;
   kill_agent(id);
   agents_.erase(id);
+  frozen.erase(id);
   co_return Result<void>();
+}
+
+Task<Result<void>> FakeDriver::set_programs(SandboxId id, Programs programs) {
+  if (!agents_.contains(id)) co_return Error(Code::kNotFound, "no such isolate");
+  if (!freeze_errors.empty()) {
+    Error error = std::move(freeze_errors.front());
+    freeze_errors.pop_front();
+    co_return error;
+  }
+  if (programs == Programs::kFrozen)
+    frozen.insert(id);
+  else
+    frozen.erase(id);
+  co_return Result<void>();
+}
+
+// Holds as many bytes as there are files' ones, and those that it had.
+Task<Result<Cut>> FakeDriver::cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) {
+  auto found = agents_.find(id);
+  if (found == agents_.end()) co_return Error(Code::kNotFound, "no such isolate");
+  FakeFiles kept = found->second->files;
+  kept.drop_channels();
+  uint64_t bytes = inherited_bytes;
+  for (const auto& [path, content] : kept.contents()) bytes += content.size();
+  snapshots.insert_or_assign(snapshot, std::move(kept));
+  co_return Cut{bytes, std::chrono::microseconds(1)};
+}
+
+Task<Result<void>> FakeDriver::remove_snapshot(SnapshotId snapshot) {
+  snapshots.erase(snapshot);
+  co_return Result<void>();
+}
+
+Task<Result<std::vector<SnapshotId>>> FakeDriver::list_snapshots() {
+  std::vector<SnapshotId> ids;
+  for (const auto& [id, files] : snapshots) ids.push_back(id);
+  co_return ids;
 }
 
 Task<Result<std::vector<SandboxId>>> FakeDriver::list() {

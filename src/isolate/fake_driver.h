@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -62,9 +63,18 @@ class FakeDriver final : public Driver {
   std::map<SandboxId, Digest> toolboxes;
   // How the next changes of limits fail, without changing anything.
   std::deque<Error> limit_change_errors;
+  // How the next freezes and thaws fail, without doing anything; and what is frozen.
+  std::deque<Error> freeze_errors;
+  std::set<SandboxId> frozen;
+  // What was kept, by snapshot.
+  std::map<SnapshotId, FakeFiles> snapshots;
 
  private:
   // Of Driver; nobody asks the fake itself.
+  Task<Result<void>> set_programs(SandboxId id, Programs programs) override;
+  Task<Result<Cut>> cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) override;
+  Task<Result<void>> remove_snapshot(SnapshotId snapshot) override;
+  Task<Result<std::vector<SnapshotId>>> list_snapshots() override;
   Task<Result<void>> set_network(SandboxId id, uint64_t tenant, std::string policy) override;
   Task<Result<EgressPage>> read_egress(SandboxId id, uint64_t offset) override;
 

@@ -23,6 +23,11 @@ void set_id(warden::Request& request, const SandboxId& id) {
   text.copy(request.sandbox_id.data(), text.size());
 }
 
+void set_snapshot(warden::Request& request, const SnapshotId& id) {
+  std::string_view text = id.view();
+  text.copy(request.snapshot_id.data(), text.size());
+}
+
 // Those that can also be changed while the isolate runs.
 void set_limits(warden::Request& request, const WallLimits& limits) {
   request.cpu_millis = limits.cpu_millis;
@@ -30,6 +35,7 @@ void set_limits(warden::Request& request, const WallLimits& limits) {
   request.memory_bytes = limits.memory_bytes;
   request.disk_bytes = limits.disk_bytes;
   request.disk_bytes_per_second = limits.disk_bytes_per_second;
+  request.inherited_bytes = limits.inherited_bytes;
 }
 
 Result<void> to_result(const warden::Reply& reply, std::string_view what) {
@@ -53,6 +59,9 @@ Result<void> to_result(const warden::Reply& reply, std::string_view what) {
     case warden::Status::kInUse:
       return Error(Code::kConflict, std::string(what) + ": more memory than that is in use")
           .with_reason("memory_in_use");
+    case warden::Status::kNoSnapshot:
+      return Error(Code::kNotFound, std::string(what) + ": the snapshot is not on this host")
+          .with_reason("snapshot_lost");
     case warden::Status::kFailed:
       break;
   }
@@ -88,6 +97,7 @@ Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
   request.image = spec.image.bytes();
   request.nonce = spec.nonce;
   if (spec.toolbox) request.toolbox = spec.toolbox->bytes();
+  if (spec.snapshot) set_snapshot(request, *spec.snapshot);
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
   ATOLL_CO_TRY_VOID(to_result(answer.reply, "launch"));
   if (answer.sockets.size() != warden::kReplySockets)
@@ -178,6 +188,44 @@ Task<Result<void>> JailDriver::change_limits(SandboxId id, WallLimits limits) {
   set_limits(request, limits);
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
   co_return to_result(answer.reply, "change limits");
+}
+
+Task<Result<void>> JailDriver::set_programs(SandboxId id, Programs programs) {
+  bool frozen = programs == Programs::kFrozen;
+  warden::Request request =
+      make_request(frozen ? warden::Operation::kFreeze : warden::Operation::kThaw);
+  set_id(request, id);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, frozen ? "freeze" : "thaw");
+}
+
+Task<Result<Cut>> JailDriver::cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) {
+  warden::Request request = make_request(warden::Operation::kSnapshot);
+  set_id(request, id);
+  set_snapshot(request, snapshot);
+  request.inherited_bytes = inherited_bytes;
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  ATOLL_CO_TRY_VOID(to_result(answer.reply, "snapshot"));
+  co_return Cut{answer.reply.held_bytes, std::chrono::microseconds(answer.reply.frozen_us)};
+}
+
+Task<Result<void>> JailDriver::remove_snapshot(SnapshotId snapshot) {
+  warden::Request request = make_request(warden::Operation::kRemoveSnapshot);
+  set_snapshot(request, snapshot);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, "remove snapshot");
+}
+
+Task<Result<std::vector<SnapshotId>>> JailDriver::list_snapshots() {
+  std::vector<SnapshotId> all;
+  warden::Request request = make_request(warden::Operation::kListSnapshots);
+  while (true) {
+    ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+    ATOLL_CO_TRY_VOID(to_result(answer.reply, "list snapshots"));
+    all.insert(all.end(), answer.snapshots.begin(), answer.snapshots.end());
+    if (answer.snapshots.size() < warden::kMaxListedIds) co_return all;
+    set_snapshot(request, answer.snapshots.back());
+  }
 }
 
 Task<Result<std::string>> JailDriver::receipt(SandboxId id) {

@@ -24,6 +24,7 @@ class JailDriver final : public Driver, public EgressCalls {
   Task<Result<void>> launch(LaunchSpec spec) override;
   Task<Result<void>> remove(SandboxId id) override;
   Task<Result<void>> change_limits(SandboxId id, WallLimits limits) override;
+  Task<Result<void>> set_programs(SandboxId id, Programs programs) override;
   Task<Result<std::vector<SandboxId>>> list() override;
   Task<Result<std::string>> receipt(SandboxId id) override;
   Task<Result<void>> remove_image(Digest image) override;
@@ -35,6 +36,11 @@ class JailDriver final : public Driver, public EgressCalls {
   EgressClient& egress() { return egress_; }
 
  private:
+  // Of Driver, as all of the above.
+  Task<Result<Cut>> cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) override;
+  Task<Result<void>> remove_snapshot(SnapshotId snapshot) override;
+  Task<Result<std::vector<SnapshotId>>> list_snapshots() override;
+
   Task<Result<EgressClient::Sockets>> reopen_sockets(SandboxId id);
   Task<Result<void>> open_ranges(SandboxId id, std::vector<egress::Cidr> ranges);
 

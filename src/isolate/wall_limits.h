@@ -16,6 +16,7 @@ struct WallLimits {
   uint64_t disk_bytes_per_second = 0;  // 0: not limited
   warden::OnOom on_oom = warden::OnOom::kEndExec;
   uint32_t required_extras = 0;  // bits of warden::Extra
+  uint64_t inherited_bytes = 0;  // of disk_bytes: what the layer begins with
 
   bool operator==(const WallLimits&) const = default;
 };

@@ -27,6 +27,7 @@ class WardenClient {
   struct Answer {
     warden::Reply reply;
     std::vector<SandboxId> ids;
+    std::vector<SnapshotId> snapshots;
     std::string receipt;
     std::vector<Fd> sockets;  // of a launch, or made anew: warden::kReplySockets
   };

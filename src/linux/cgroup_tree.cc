@@ -64,8 +64,23 @@ Result<void> remove_below(int parent, const std::string& name, int depth) {
   return remove_directory(parent, name);
 }
 
-bool is_empty(std::string_view events) {
-  return events.find("populated 0\n") != std::string_view::npos;
+// Until cgroup.events of the open group has the line.
+Result<void> await_event(int group, std::string_view line, int timeout_ms) {
+  ATOLL_TRY(Fd events, open_at(group, "cgroup.events", O_RDONLY));
+  auto deadline = steady_clock::now() + milliseconds(timeout_ms);
+  while (true) {
+    char text[256];
+    ssize_t count = pread(events.get(), text, sizeof text, 0);
+    if (count < 0) return Error::system("read cgroup.events");
+    if (std::string_view(text, static_cast<size_t>(count)).find(line) != std::string_view::npos)
+      return {};
+    auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now()).count();
+    if (left <= 0)
+      return Error(Code::kTimeout, "waited in vain for " + std::string(line), ETIMEDOUT);
+    pollfd waiting = {.fd = events.get(), .events = POLLPRI, .revents = 0};
+    if (poll(&waiting, 1, static_cast<int>(left)) < 0 && errno != EINTR)
+      return Error::system("poll cgroup.events");
+  }
 }
 
 }  // namespace
@@ -143,19 +158,22 @@ Result<void> kill_group(const std::string& path, int timeout_ms) {
   Fd group(opened);
   if (!group) return Error::system("open " + path);
   ATOLL_TRY_VOID(write_file_at(group.get(), "cgroup.kill", "1"));
-  ATOLL_TRY(Fd events, open_at(group.get(), "cgroup.events", O_RDONLY));
-  auto deadline = steady_clock::now() + milliseconds(timeout_ms);
-  while (true) {
-    char text[256];
-    ssize_t count = pread(events.get(), text, sizeof text, 0);
-    if (count < 0) return Error::system("read cgroup.events of " + path);
-    if (is_empty({text, static_cast<size_t>(count)})) return {};
-    auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now()).count();
-    if (left <= 0) return Error(Code::kTimeout, "processes of " + path + " do not end", ETIMEDOUT);
-    pollfd waiting = {.fd = events.get(), .events = POLLPRI, .revents = 0};
-    if (poll(&waiting, 1, static_cast<int>(left)) < 0 && errno != EINTR)
-      return Error::system("poll cgroup.events of " + path);
-  }
+  auto ended = await_event(group.get(), "populated 0\n", timeout_ms);
+  if (!ended) return std::move(ended).error().with_context("end the processes of " + path);
+  return {};
+}
+
+Result<void> freeze_group(const std::string& path, int timeout_ms) {
+  ATOLL_TRY(Fd group, open_file(path, O_PATH | O_DIRECTORY));
+  ATOLL_TRY_VOID(write_file_at(group.get(), "cgroup.freeze", "1"));
+  auto frozen = await_event(group.get(), "frozen 1\n", timeout_ms);
+  if (frozen) return {};
+  ATOLL_TRY_VOID(thaw_group(path));
+  return std::move(frozen).error().with_context("freeze " + path);
+}
+
+Result<void> thaw_group(const std::string& path) {
+  return write_file_at(AT_FDCWD, path + "/cgroup.freeze", "0");
 }
 
 }  // namespace atl::linux

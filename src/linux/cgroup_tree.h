@@ -47,4 +47,9 @@ Result<void> remove_group(const std::string& path);
 // Kills every process of a v2 group and waits until none is left; absence is a success.
 Result<void> kill_group(const std::string& path, int timeout_ms);
 
+// Stops every process of a v2 group, also those that are started in it from now on, and waits until
+// all stand still. Those that do not in that time go on, and so do all others.
+Result<void> freeze_group(const std::string& path, int timeout_ms);
+Result<void> thaw_group(const std::string& path);
+
 }  // namespace atl::linux

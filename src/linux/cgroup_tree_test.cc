@@ -68,6 +68,40 @@ TEST(CgroupTree, KillsAndRemovesANestedGroup) {
   EXPECT_TRUE(kill_group(group, 10).ok()) << "absence is a success";
 }
 
+TEST(CgroupTree, FreezesWhatRunsUntilItIsThawed) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  auto tree = read_cgroups();
+  ASSERT_TRUE(tree.ok());
+  std::string group = tree->v2 + "/atoll-unit-freeze-" + std::to_string(getpid());
+  ASSERT_EQ(mkdir(group.c_str(), 0755), 0);
+  ASSERT_TRUE(freeze_group(group, 1000).ok()) << "also with nothing in it";
+  ASSERT_TRUE(thaw_group(group).ok());
+  int pipes[2];
+  ASSERT_EQ(pipe2(pipes, O_CLOEXEC | O_NONBLOCK), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    while (write(pipes[1], "x", 1) >= 0 || errno == EAGAIN) usleep(1000);
+    _exit(0);
+  }
+  ASSERT_TRUE(write_file_at(AT_FDCWD, group + "/cgroup.procs", std::to_string(child)).ok());
+  ASSERT_TRUE(freeze_group(group, 1000).ok());
+  char text[4096];
+  while (read(pipes[0], text, sizeof text) > 0) {
+  }
+  usleep(50'000);
+  EXPECT_LT(read(pipes[0], text, sizeof text), 0) << "it writes although it is frozen";
+  ASSERT_TRUE(thaw_group(group).ok());
+  usleep(50'000);
+  EXPECT_GT(read(pipes[0], text, sizeof text), 0) << "it does not go on";
+  ASSERT_TRUE(freeze_group(group, 1000).ok());
+  EXPECT_TRUE(kill_group(group, 5000).ok()) << "what is frozen can be killed";
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(remove_group(group).ok());
+  close(pipes[0]);
+  close(pipes[1]);
+  EXPECT_FALSE(freeze_group(group, 10).ok());
+}
+
 TEST(CgroupTree, FindsTheGroupOfAControllerAmongOthersOfItsName) {
   std::string_view groups = "3:cpuset:/a\n2:cpu,cpuacct:/atoll/x\n1:memory:/m\n0::/run/0\n";
   EXPECT_EQ(v1_group_of(groups, Controller::kCpu), "/atoll/x");

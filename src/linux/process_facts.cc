@@ -91,6 +91,20 @@ Result<void> add_namespaces(const std::string& process, Facts& facts) {
   return {};
 }
 
+// "1073742824 1073742824 ..." as the isolate names it, "1000 1000 ...".
+Result<std::string> as_inside(const std::string& ids, uid_t first, uint32_t count) {
+  std::string mapped;
+  for (const char* at = ids.c_str(); *at != '\0';) {
+    char* end = nullptr;
+    unsigned long id = strtoul(at, &end, 10);
+    if (end == at || id < first || id - first >= count)
+      return Error::from_errno("an id outside of the isolate's range", ERANGE);
+    mapped += (mapped.empty() ? "" : " ") + std::to_string(id - first);
+    at = *end == ' ' ? end + 1 : end;
+  }
+  return mapped;
+}
+
 }  // namespace
 
 Result<std::string> open_descriptors(const std::string& process) {
@@ -169,6 +183,15 @@ std::string as_blob(std::string_view bytes) {
 std::string kernel_release() {
   utsname name;
   return uname(&name) == 0 ? name.release : "unknown";
+}
+
+Result<void> map_ids(Facts& facts, uid_t first, uint32_t count) {
+  for (Fact& fact : facts) {
+    bool ids = fact.name == "uid" || fact.name == "gid" || fact.name == "groups";
+    if (!ids) continue;
+    ATOLL_TRY(fact.value, as_inside(fact.value, first, count));
+  }
+  return {};
 }
 
 }  // namespace atl::linux

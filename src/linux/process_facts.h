@@ -3,6 +3,9 @@
 // so that the two can be compared word by word.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +29,10 @@ Result<std::string> open_descriptors(const std::string& process);
 
 // Only the "namespaces." facts.
 Result<Facts> read_namespace_facts(const std::string& process);
+
+// Turns ids of the host's into those of a user namespace that has `count` from `first` on. ERANGE:
+// one is not among them.
+Result<void> map_ids(Facts& facts, uid_t first, uint32_t count);
 
 // "<name> <value>" lines, and back; anything else is refused.
 std::string encode_facts(const Facts& facts);

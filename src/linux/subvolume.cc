@@ -33,6 +33,27 @@ Result<uint64_t> subvolume_id(int subvolume) {
   return static_cast<uint64_t>(lookup.treeid);
 }
 
+// What the quota tree has of one kind about a subvolume.
+template <typename Item>
+Result<void> read_quota_item(int subvolume, uint32_t type, Item& item) {
+  ATOLL_TRY(uint64_t id, subvolume_id(subvolume));
+  btrfs_ioctl_search_args search = {};
+  search.key.tree_id = BTRFS_QUOTA_TREE_OBJECTID;
+  search.key.min_type = search.key.max_type = type;
+  search.key.min_offset = search.key.max_offset = id;
+  search.key.max_transid = ~0ull;
+  search.key.nr_items = 1;
+  if (ioctl(subvolume, BTRFS_IOC_TREE_SEARCH, &search) != 0)
+    return Error::system("search the quotas");
+  btrfs_ioctl_search_header header;
+  static_assert(sizeof header + sizeof item <= sizeof search.buf);
+  std::memcpy(&header, search.buf, sizeof header);
+  if (search.key.nr_items != 1 || header.len < sizeof item)
+    return Error::from_errno("the subvolume has no quota", ENODATA);
+  std::memcpy(&item, search.buf + sizeof header, sizeof item);
+  return {};
+}
+
 // From sysfs: "squota" or "qgroup".
 Result<BtrfsQuotas> read_quota_mode(int file_system) {
   btrfs_ioctl_fs_info_args info = {};
@@ -84,24 +105,28 @@ Result<void> set_subvolume_limit(int subvolume, uint64_t limit_bytes) {
   return {};
 }
 
+Result<void> snapshot_subvolume(int source, int directory, const std::string& name,
+                                SubvolumeAccess access) {
+  btrfs_ioctl_vol_args_v2 create = {};
+  ATOLL_TRY_VOID(copy_name(create.name, sizeof create.name, name));
+  create.fd = source;
+  if (access == SubvolumeAccess::kReadOnly) create.flags = BTRFS_SUBVOL_RDONLY;
+  if (ioctl(directory, BTRFS_IOC_SNAP_CREATE_V2, &create) != 0)
+    return Error::system("create snapshot " + name);
+  return {};
+}
+
+Result<uint64_t> read_subvolume_usage(int subvolume) {
+  btrfs_qgroup_info_item item;
+  ATOLL_TRY_VOID(read_quota_item(subvolume, BTRFS_QGROUP_INFO_KEY, item));
+  return le64toh(item.rfer);
+}
+
 Result<uint64_t> read_subvolume_limit(int subvolume) {
-  ATOLL_TRY(uint64_t id, subvolume_id(subvolume));
-  btrfs_ioctl_search_args search = {};
-  search.key.tree_id = BTRFS_QUOTA_TREE_OBJECTID;
-  search.key.min_type = search.key.max_type = BTRFS_QGROUP_LIMIT_KEY;
-  search.key.min_offset = search.key.max_offset = id;
-  search.key.max_transid = ~0ull;
-  search.key.nr_items = 1;
-  if (ioctl(subvolume, BTRFS_IOC_TREE_SEARCH, &search) != 0)
-    return Error::system("search the quotas");
-  btrfs_ioctl_search_header header;
   btrfs_qgroup_limit_item item;
-  static_assert(sizeof header + sizeof item <= sizeof search.buf);
-  std::memcpy(&header, search.buf, sizeof header);
-  std::memcpy(&item, search.buf + sizeof header, sizeof item);
-  bool limited = search.key.nr_items == 1 && header.len >= sizeof item &&
-                 (le64toh(item.flags) & BTRFS_QGROUP_LIMIT_MAX_RFER) != 0;
-  if (!limited) return Error::from_errno("the subvolume has no limit", ENODATA);
+  ATOLL_TRY_VOID(read_quota_item(subvolume, BTRFS_QGROUP_LIMIT_KEY, item));
+  if ((le64toh(item.flags) & BTRFS_QGROUP_LIMIT_MAX_RFER) == 0)
+    return Error::from_errno("the subvolume has no limit", ENODATA);
   return le64toh(item.max_rfer);
 }
 

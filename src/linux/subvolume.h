@@ -23,6 +23,16 @@ Result<void> create_subvolume(int directory, const std::string& name, uint64_t l
 
 Result<void> set_subvolume_limit(int subvolume, uint64_t limit_bytes);
 
+enum class SubvolumeAccess : unsigned char { kReadOnly, kWritable };
+// The open subvolume as it is now, under `name` in the open directory; on disk when this returns.
+// Without a limit of its own.
+Result<void> snapshot_subvolume(int source, int directory, const std::string& name,
+                                SubvolumeAccess access);
+
+// Bytes that are charged to an open subvolume, as of the last commit: with simple quotas what was
+// written to it and not what it shares with the one that it is a snapshot of.
+Result<uint64_t> read_subvolume_usage(int subvolume);
+
 // The limit that is in force for an open subvolume, as the file system itself has recorded it.
 Result<uint64_t> read_subvolume_limit(int subvolume);
 

@@ -8,6 +8,7 @@
 #include "linux/subvolume.h"
 #include "warden/inventory.h"
 #include "warden/isolate_groups.h"
+#include "warden/layer_pool.h"
 
 namespace atl::warden {
 namespace {
@@ -17,10 +18,6 @@ using linux::Controller;
 Result<uint64_t> read_controller(const Host& host, const SandboxId& id, Controller controller) {
   ATOLL_TRY(LimitedGroup limited, open_limited_group(host, id, controller));
   return linux::read_group_limit(limited.group.get(), limited.version, controller);
-}
-
-Result<Fd> open_layer(const Host& host, const SandboxId& id) {
-  return open_at(host.pool.get(), id.string(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
 // Memory comes last, in set_group_limits(): only that can be refused for what is in use.

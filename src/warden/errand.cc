@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "warden/enforced_limits.h"
 #include "warden/enforcement.h"
+#include "warden/freezer.h"
 #include "warden/images.h"
 #include "warden/inventory.h"
 #include "warden/launch.h"
@@ -13,6 +14,7 @@
 #include "warden/receipt.h"
 #include "warden/removal.h"
 #include "warden/sandbox_network.h"
+#include "warden/snapshots.h"
 
 namespace atl::warden {
 namespace {
@@ -57,13 +59,12 @@ void remove(const Host& host, const Request& request, Reply& reply) {
     fail(reply, Step::kRecord, removed.error());
 }
 
-void list(const Host& host, const Request& request, Reply& reply, std::string& ids) {
-  auto records = list_records(host);
-  if (!records) return fail(reply, Step::kRecord, records.error());
-  auto after = id_of(request);
-  auto first =
-      after ? std::upper_bound(records->begin(), records->end(), *after) : records->begin();
-  for (auto id = first; id != records->end() && reply.id_count < kMaxListedIds; ++id) {
+template <typename Id>
+void list(Result<std::vector<Id>> found, const IdText& cursor, Reply& reply, std::string& ids) {
+  if (!found) return fail(reply, Step::kRecord, found.error());
+  auto after = Id::parse({cursor.data(), cursor.size()});
+  auto first = after ? std::upper_bound(found->begin(), found->end(), *after) : found->begin();
+  for (auto id = first; id != found->end() && reply.id_count < kMaxListedIds; ++id) {
     ids += id->view();
     ++reply.id_count;
   }
@@ -90,6 +91,21 @@ void limits(const Host& host, const Request& request, Reply& reply) {
   if (changed.error().system_errno() == EBUSY) reply.status = Status::kInUse;
 }
 
+void cut(const Host& host, const Request& request, Reply& reply) {
+  auto cut = cut_snapshot(host, request);
+  if (!cut) return fail(reply, Step::kLayer, cut.error());
+  reply.held_bytes = cut->held_bytes;
+  reply.frozen_us = cut->frozen_us;
+}
+
+// With simple quotas nobody charges a layer for what it began with.
+Request as_charged(const Host& host, Request request) {
+  bool limits = request.operation == Operation::kLaunch || request.operation == Operation::kLimits;
+  if (limits && host.pool_quotas == linux::BtrfsQuotas::kSimple)
+    request.disk_bytes -= request.inherited_bytes;
+  return request;
+}
+
 }  // namespace
 
 Reply make_reply(const Request& request, Status status) {
@@ -107,7 +123,7 @@ std::string encode_reply(const Reply& reply) {
 }
 
 Answer serve_request(const Host& host, const Message& message) {
-  const Request& request = message.request;
+  const Request request = as_charged(host, message.request);
   auto begin = std::chrono::steady_clock::now();
   Reply reply = make_reply(request, Status::kOk);
   std::string more;
@@ -123,7 +139,7 @@ Answer serve_request(const Host& host, const Message& message) {
       remove(host, request, reply);
       break;
     case Operation::kList:
-      list(host, request, reply, more);
+      list(list_records(host), request.sandbox_id, reply, more);
       break;
     case Operation::kReceipt:
       receipt(host, request, reply, more);
@@ -134,6 +150,24 @@ Answer serve_request(const Host& host, const Message& message) {
     case Operation::kRemoveImage:
       if (auto removed = remove_image(host, Digest::from_bytes(request.image)); !removed)
         fail(reply, Step::kImage, removed.error());
+      break;
+    case Operation::kFreeze:
+      if (auto frozen = freeze_isolate(host, *id_of(request)); !frozen)
+        fail(reply, Step::kCgroup, frozen.error());
+      break;
+    case Operation::kThaw:
+      if (auto thawed = thaw_isolate(host, *id_of(request)); !thawed)
+        fail(reply, Step::kCgroup, thawed.error());
+      break;
+    case Operation::kSnapshot:
+      cut(host, request, reply);
+      break;
+    case Operation::kRemoveSnapshot:
+      if (auto removed = remove_snapshot(host, snapshot_of(request)); !removed)
+        fail(reply, Step::kLayer, removed.error());
+      break;
+    case Operation::kListSnapshots:
+      list(list_snapshots(host), request.snapshot_id, reply, more);
       break;
     case Operation::kNetwork: {
       auto sockets = reopen_sockets(host, *id_of(request));

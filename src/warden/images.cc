@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <memory>
@@ -12,6 +11,7 @@
 #include "base/file.h"
 #include "linux/loop_device.h"
 #include "linux/mounts.h"
+#include "linux/root_file.h"
 
 namespace atl::warden {
 namespace {
@@ -25,17 +25,6 @@ std::string mount_point(const Host& host, const std::string& digest) {
 bool is_mounted(const std::string& target) {
   auto magic = linux::file_system_magic(target);
   return magic.ok() && *magic == linux::kErofsMagic;
-}
-
-// The kernel parses this file with full privilege, so nobody but root may have written it.
-Result<Fd> open_image(const Host& host, const std::string& name) {
-  ATOLL_TRY(Fd file, open_at(host.stored_images.get(), name + ".erofs", O_RDONLY | O_NOFOLLOW));
-  struct stat status;
-  if (fstat(file.get(), &status) != 0) return Error::system("stat image " + name);
-  if (!S_ISREG(status.st_mode) || status.st_uid != 0 || (status.st_mode & 022) != 0)
-    return Error::from_errno("image " + name + " must be a regular file that only root can write",
-                             EPERM);
-  return file;
 }
 
 Result<void> mount_file(int file, const std::string& target) {
@@ -61,7 +50,7 @@ Result<void> unmount_image(const Host& host, const std::string& name) {
 
 Result<void> mount_image(const Host& host, const Digest& digest) {
   std::string name = digest.string();
-  ATOLL_TRY(Fd file, open_image(host, name));
+  ATOLL_TRY(Fd file, linux::open_root_file(host.stored_images.get(), name + ".erofs", O_RDONLY));
   std::string target = mount_point(host, name);
   if (is_mounted(target)) return {};
   // A lock belongs to an open file, not to a process: host.images is shared by all helpers.

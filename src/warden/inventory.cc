@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/snapshot_id.h"
 
 namespace atl::warden {
 namespace {
@@ -70,15 +71,19 @@ Result<std::vector<SandboxId>> list_records(const Host& host) {
   return list_ids(host.run_dir + "/isolates");
 }
 
-Result<std::vector<SandboxId>> list_ids(const std::string& path) {
-  std::vector<SandboxId> ids;
+template <typename Id>
+Result<std::vector<Id>> list_ids(const std::string& path) {
+  std::vector<Id> ids;
   std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
   if (!directory && errno == ENOENT) return ids;
   if (!directory) return Error::system("read directory " + path);
   while (dirent* entry = readdir(directory.get()))
-    if (auto id = SandboxId::parse(entry->d_name)) ids.push_back(*id);
+    if (auto id = Id::parse(entry->d_name)) ids.push_back(*id);
   std::sort(ids.begin(), ids.end());
   return ids;
 }
+
+template Result<std::vector<SandboxId>> list_ids<SandboxId>(const std::string& path);
+template Result<std::vector<SnapshotId>> list_ids<SnapshotId>(const std::string& path);
 
 }  // namespace atl::warden

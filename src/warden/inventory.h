@@ -34,7 +34,8 @@ bool record_exists(const Host& host, const SandboxId& id);
 // Sorted.
 Result<std::vector<SandboxId>> list_records(const Host& host);
 
-// Names in a directory that are ids, sorted; everything else is left out.
-Result<std::vector<SandboxId>> list_ids(const std::string& directory);
+// Names in a directory that are ids of that kind, sorted; everything else is left out.
+template <typename Id = SandboxId>
+Result<std::vector<Id>> list_ids(const std::string& directory);
 
 }  // namespace atl::warden

@@ -1,19 +1,15 @@
 #include "warden/isolate_groups.h"
 
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "base/file.h"
 #include "base/log.h"
-#include "linux/clone.h"
+#include "linux/cgroup_namespace.h"
 #include "linux/mounts.h"
-#include "linux/pidfd.h"
 
 namespace atl::warden {
 namespace {
@@ -62,15 +58,6 @@ Result<void> hand_down_to_leaves(const Host& host, const std::string& run) {
   return {};
 }
 
-// An eventfd that the kernel writes to when the group runs out of memory.
-Result<Fd> register_v1_notice(const std::string& group, int oom_control) {
-  Fd notice(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!notice) return Error::system("eventfd");
-  std::string line = fmt::format("{} {}", notice.get(), oom_control);
-  ATOLL_TRY_VOID(write_file_at(AT_FDCWD, group + "/cgroup.event_control", line));
-  return notice;
-}
-
 Result<void> open_memory_counters(const Host& host, const SandboxId& id, IsolateGroups& groups) {
   CounterFds& fds = groups.counters;
   if (in_v2(host, Controller::kMemory)) {
@@ -84,7 +71,7 @@ Result<void> open_memory_counters(const Host& host, const SandboxId& id, Isolate
   std::string group = host.group_path(v1_of(host, Controller::kMemory), id);
   ATOLL_TRY(fds.memory_events, open_file(group + "/memory.oom_control", O_RDONLY));
   ATOLL_TRY(fds.memory_peak, open_file(group + "/memory.max_usage_in_bytes", O_RDONLY));
-  ATOLL_TRY(fds.oom_notice, register_v1_notice(group, fds.memory_events.get()));
+  ATOLL_TRY(fds.oom_notice, linux::register_v1_notice(group, fds.memory_events.get()));
   return {};
 }
 
@@ -111,23 +98,6 @@ Result<void> create_v1_groups(const Host& host, const SandboxId& id) {
 uint64_t limit_of(const Request& limits, Controller controller) {
   if (controller == Controller::kMemory) return limits.memory_bytes;
   return controller == Controller::kCpu ? limits.cpu_millis : limits.pids;
-}
-
-// The root of a cgroup namespace is the group of whoever makes it, and with `nsdelegate` a process
-// may move others only below that root: it must be <id>, above both agent and run. So a short-lived
-// process is born in <id> (it could not stay there: a group with controllers for its children holds
-// no process), makes the namespace and leaves it open in our descriptor table.
-Result<Fd> make_cgroup_namespace(int group) {
-  ATOLL_TRY(auto maker, linux::clone_process({.flags = CLONE_FILES, .cgroup = group}));
-  if (maker.in_child()) {
-    if (unshare(CLONE_NEWCGROUP) != 0) _exit(0);
-    int opened = open("/proc/self/ns/cgroup", O_RDONLY | O_CLOEXEC);
-    _exit(opened > 0 && opened < 256 ? opened : 0);
-  }
-  ATOLL_TRY(int status, linux::wait_for_exit(maker.pidfd.get()));
-  if (!WIFEXITED(status) || WEXITSTATUS(status) == 0)
-    return Error::from_errno("make a cgroup namespace", EPERM);
-  return Fd(WEXITSTATUS(status));
 }
 
 Result<void> chown_at(int directory, const char* name, uid_t owner) {
@@ -177,7 +147,7 @@ Result<IsolateGroups> create_groups(const Host& host, const SandboxId& id, const
   ATOLL_TRY_VOID(make_directory(path, 0755));
   IsolateGroups groups;
   ATOLL_TRY(Fd top, open_file(path, O_RDONLY | O_DIRECTORY));
-  ATOLL_TRY(groups.cgroup_namespace, make_cgroup_namespace(top.get()));
+  ATOLL_TRY(groups.cgroup_namespace, linux::make_cgroup_namespace(top.get()));
   ATOLL_TRY_VOID(hand_down(host, path));
   ATOLL_TRY_VOID(make_directory(path + "/agent", 0755));
   ATOLL_TRY_VOID(make_directory(path + "/run", 0755));

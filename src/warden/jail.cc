@@ -22,6 +22,7 @@
 #include "linux/masks.h"
 #include "linux/mounts.h"
 #include "linux/open_resolved.h"
+#include "linux/resource_limits.h"
 #include "linux/signals.h"
 #include "linux/unix_socket.h"
 
@@ -48,36 +49,15 @@ constexpr uint64_t kAgentCapabilities = linux::capability_mask(
     {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_KILL,
      CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
 
-// Soft and hard alike; what is already lower stays, for raising it needs a capability.
-Result<void> lower_limit(__rlimit_resource_t resource, rlim_t most) {
-  rlimit limit;
-  if (getrlimit(resource, &limit) != 0) return Error::system("read a limit");
-  limit.rlim_max = std::min(limit.rlim_max, most);
-  limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max);
-  if (setrlimit(resource, &limit) != 0) return Error::system("set a limit");
-  return {};
-}
-
 Result<void> set_limits(unsigned pids) {
   // No real-time priority and none above the ordinary one: both would take from other sandboxes.
-  for (auto resource : {RLIMIT_RTPRIO, RLIMIT_NICE}) ATOLL_TRY_VOID(lower_limit(resource, 0));
-  ATOLL_TRY_VOID(lower_limit(RLIMIT_MEMLOCK, kLockedBytes));
-  ATOLL_TRY_VOID(lower_limit(RLIMIT_MSGQUEUE, kMessageQueueBytes));
-  ATOLL_TRY_VOID(lower_limit(RLIMIT_SIGPENDING, kPendingSignalsPerProcess * pids));
+  for (auto resource : {RLIMIT_RTPRIO, RLIMIT_NICE})
+    ATOLL_TRY_VOID(linux::lower_limit(resource, 0));
+  ATOLL_TRY_VOID(linux::lower_limit(RLIMIT_MEMLOCK, kLockedBytes));
+  ATOLL_TRY_VOID(linux::lower_limit(RLIMIT_MSGQUEUE, kMessageQueueBytes));
+  ATOLL_TRY_VOID(linux::lower_limit(RLIMIT_SIGPENDING, kPendingSignalsPerProcess * pids));
   // 0 would not stop a core_pattern that is a pipe.
-  rlimit core = {.rlim_cur = 1, .rlim_max = 1};
-  if (setrlimit(RLIMIT_CORE, &core) != 0) return Error::system("limit core files");
-  return {};
-}
-
-Result<void> limit_open_files(rlim_t asked) {
-  rlimit files;
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return Error::system("read the limit of open files");
-  if (files.rlim_max < asked) return Error::from_errno("limit open files", EPERM);
-  files.rlim_max = std::min(files.rlim_max, std::max(asked, kAgentOpenFiles));
-  files.rlim_cur = asked;
-  if (setrlimit(RLIMIT_NOFILE, &files) != 0) return Error::system("limit open files");
-  return {};
+  return linux::set_limit(RLIMIT_CORE, 1, 1);
 }
 
 Result<void> drop_capabilities() {
@@ -360,7 +340,7 @@ Result<void> Jail::execute(std::span<const linux::Placement> places, int last, c
   // Closed by the execve, and not before, to tell the helper.
   ATOLL_TRY_VOID(linux::lift_descriptor(plan_.sync));
   ATOLL_TRY_VOID(linux::place_descriptors(places, last));
-  ATOLL_TRY_VOID(limit_open_files(plan_.open_files));
+  ATOLL_TRY_VOID(linux::limit_open_files(plan_.open_files, kAgentOpenFiles));
   const char* arguments[] = {"atoll-agent", role, nullptr};
   const char* environment[] = {nullptr};
   syscall(SYS_execveat, binary, "", arguments, environment, AT_EMPTY_PATH);

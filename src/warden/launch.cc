@@ -98,6 +98,7 @@ LaunchOutcome Launch::failed(Step step, const Error& error) const {
       .status = Status::kFailed, .step = step, .system_errno = error.system_errno()};
   if (step == Step::kRecord && error.system_errno() == EEXIST) outcome.status = Status::kExists;
   if (step == Step::kImage && error.system_errno() == ENOENT) outcome.status = Status::kNoImage;
+  if (step == Step::kLayer && error.system_errno() == ENOENT) outcome.status = Status::kNoSnapshot;
   bool no_room = error.system_errno() == ENOSPC || error.system_errno() == EDQUOT;
   if (error.code() == Code::kExhausted || (step == Step::kLayer && no_room))
     outcome.status = Status::kExhausted;
@@ -130,7 +131,7 @@ Result<void> Launch::take_uids() {
 
 Result<void> Launch::find_pool() { return check_pool(host_); }
 
-Result<void> Launch::make_layer() { return create_layer(host_, id_, request_.disk_bytes); }
+Result<void> Launch::make_layer() { return create_layer(host_, id_, request_); }
 
 Result<void> Launch::find_image() {
   if (has_toolbox()) ATOLL_TRY_VOID(mount_image(host_, toolbox_));

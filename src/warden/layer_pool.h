@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "warden/host.h"
+#include "warden/protocol.h"
 
 namespace atl::warden {
 
@@ -29,7 +30,9 @@ bool pool_exists(const Host& host);
 Result<void> unmount_pool(Host& host);
 
 Result<void> check_pool(const Host& host);
-Result<void> create_layer(const Host& host, const SandboxId& id, uint64_t disk_bytes);
+// As the request says: empty, or with what a snapshot holds; ENOENT if that is not there.
+Result<void> create_layer(const Host& host, const SandboxId& id, const Request& request);
+Result<Fd> open_layer(const Host& host, const SandboxId& id);
 Result<void> remove_layer(const Host& host, const SandboxId& id);
 
 }  // namespace atl::warden

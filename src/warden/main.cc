@@ -22,7 +22,7 @@ using namespace atl;
 Result<void> run(const warden::Options& options) {
   if (geteuid() != 0) return Error(Code::kDenied, "the warden must be started by root", EPERM);
   ATOLL_TRY(warden::Host host, warden::open_host(options));
-  ATOLL_TRY(Fd lock, warden::take_lock(host));
+  ATOLL_TRY(auto lock, warden::take_lock(host));
   ATOLL_TRY_VOID(warden::enter_own_namespaces());
   if (options.mode == warden::Mode::kRemoveAll) {
     if (warden::pool_exists(host)) ATOLL_TRY_VOID(warden::mount_pool(host, 0));

@@ -22,6 +22,10 @@ bool between(T value, T low, T high) {
 
 Error invalid(const char* what) { return Error(Code::kInvalid, what); }
 
+bool is_snapshot_id(const IdText& text) {
+  return SnapshotId::parse(std::string_view(text.data(), text.size())).has_value();
+}
+
 bool is_id(const IdText& text) {
   return SandboxId::parse(std::string_view(text.data(), text.size())).has_value();
 }
@@ -31,7 +35,9 @@ Result<void> check_limits(const Request& request) {
   if (!between(request.pids, kMinPids, kMaxPids)) return invalid("bad pids");
   if (!between(request.memory_bytes, kMinMemoryBytes, kMaxMemoryBytes))
     return invalid("bad memory_bytes");
-  if (!between(request.disk_bytes, kMinDiskBytes, kMaxDiskBytes)) return invalid("bad disk_bytes");
+  if (!between(request.disk_bytes, kMinDiskBytes, kMaxDiskBytes) ||
+      request.inherited_bytes > request.disk_bytes - kMinDiskBytes)
+    return invalid("bad disk_bytes");
   if (request.disk_bytes_per_second != 0 &&
       !between(request.disk_bytes_per_second, kMinDiskBytesPerSecond, kMaxDiskBytesPerSecond))
     return invalid("bad disk_bytes_per_second");
@@ -43,6 +49,8 @@ Result<void> check_birth_fields(const Request& request) {
   if (request.on_oom > OnOom::kEndSandbox) return invalid("bad on_oom");
   if ((request.required & ~kAllExtras) != 0) return invalid("bad required");
   if (is_zero(request.nonce)) return invalid("no nonce");
+  if (!is_zero(request.snapshot_id) && !is_snapshot_id(request.snapshot_id))
+    return invalid("bad snapshot id");
   return {};
 }
 
@@ -54,11 +62,24 @@ Result<void> check_no_limits(const Request& request) {
   return none ? Result<void>() : invalid(kUnusedField);
 }
 
+// Of an operation about a snapshot, or none.
+Result<void> check_snapshot(const Request& request) {
+  bool needs =
+      request.operation == Operation::kSnapshot || request.operation == Operation::kRemoveSnapshot;
+  bool may = needs || request.operation == Operation::kListSnapshots;
+  bool inherits =
+      request.operation == Operation::kSnapshot || request.operation == Operation::kLimits;
+  if (!inherits && request.inherited_bytes != 0) return invalid(kUnusedField);
+  if (is_zero(request.snapshot_id)) return needs ? invalid("no snapshot id") : Result<void>();
+  if (!may) return invalid(kUnusedField);
+  return is_snapshot_id(request.snapshot_id) ? Result<void>() : invalid("bad snapshot id");
+}
+
 Result<void> check_no_birth_fields(const Request& request) {
   bool none = request.open_files == 0 && is_zero(request.on_oom) && request.required == 0 &&
               is_zero(request.image) != (request.operation == Operation::kRemoveImage) &&
               is_zero(request.nonce) && is_zero(request.toolbox);
-  return none ? Result<void>() : invalid(kUnusedField);
+  return none ? check_snapshot(request) : invalid(kUnusedField);
 }
 
 }  // namespace
@@ -100,7 +121,8 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
   Request request;
   if (message.size() != sizeof request) return invalid("request has the wrong size");
   std::memcpy(&request, message.data(), sizeof request);
-  if (!is_zero(request.reserved)) return invalid("a reserved field is set");
+  if (!is_zero(request.reserved) || !is_zero(request.also_reserved))
+    return invalid("a reserved field is set");
   switch (request.operation) {
     case Operation::kLaunch:
       if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
@@ -116,6 +138,9 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
     case Operation::kReceipt:
     case Operation::kNetwork:
     case Operation::kRanges:
+    case Operation::kFreeze:
+    case Operation::kThaw:
+    case Operation::kSnapshot:
       if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
       break;
     case Operation::kList:
@@ -123,6 +148,8 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
         return invalid("bad sandbox id");
       break;
     case Operation::kRemoveImage:
+    case Operation::kRemoveSnapshot:
+    case Operation::kListSnapshots:
     case Operation::kProbe:
       if (!is_zero(request.sandbox_id)) return invalid("a sandbox id that is not used");
       break;
@@ -151,9 +178,9 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
   Reply& reply = parsed.reply;
   if (message.size() < sizeof reply) return invalid("reply is too short");
   std::memcpy(&reply, message.data(), sizeof reply);
-  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, 9))
+  if (!between<uint16_t>(static_cast<uint16_t>(reply.operation), 1, kLastOperation))
     return invalid("unknown operation");
-  if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kInUse))
+  if (static_cast<uint16_t>(reply.status) > static_cast<uint16_t>(Status::kNoSnapshot))
     return invalid("unknown status");
   if (static_cast<uint16_t>(reply.step) > kLastStep) return invalid("unknown step");
   bool refused = reply.status == Status::kRefused;
@@ -164,7 +191,9 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
       (reply.extras != 0 && reply.operation != Operation::kProbe))
     return invalid("bad extras");
   if (reply.id_count > kMaxListedIds) return invalid("too many ids");
-  if (reply.id_count > 0 && reply.operation != Operation::kList) return invalid("unasked ids");
+  bool snapshots = reply.operation == Operation::kListSnapshots;
+  if (reply.id_count > 0 && reply.operation != Operation::kList && !snapshots)
+    return invalid("unasked ids");
   if (reply.receipt_bytes > 0 && reply.operation != Operation::kReceipt)
     return invalid("unasked receipt");
   size_t id_bytes = reply.id_count * sizeof(IdText);
@@ -176,7 +205,7 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
   for (size_t i = 0; i < reply.id_count; ++i) {
     IdText text;
     std::memcpy(&text, parsed.ids.data() + i * sizeof text, sizeof text);
-    if (!is_id(text)) return invalid("bad sandbox id in list");
+    if (!(snapshots ? is_snapshot_id(text) : is_id(text))) return invalid("bad id in list");
   }
   return parsed;
 }

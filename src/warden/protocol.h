@@ -16,6 +16,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/snapshot_id.h"
 #include "linux/open_ranges.h"
 
 namespace atl::warden {
@@ -65,14 +66,20 @@ enum class Operation : uint16_t {
   kRemoveImage = 7,  // an image that nothing starts from any more; removing nothing is a success
   kNetwork = 8,      // the sockets in an isolate's network, made anew
   kRanges = 9,       // the ranges that are open in it, which follow the request
+  kFreeze = 10,      // stop all that runs in an isolate, its agent excepted; both can be repeated
+  kThaw = 11,        // and let it go on
+  kSnapshot = 12,    // keep what the layer of an isolate holds now, under the id of a snapshot
+  kRemoveSnapshot = 13,  // removing nothing is a success
+  kListSnapshots = 14,   // ids of those that exist, after a given id, in order
 };
+inline constexpr uint16_t kLastOperation = static_cast<uint16_t>(Operation::kListSnapshots);
 
 struct Request {
   uint32_t magic;
   uint16_t version;
   Operation operation;
   uint64_t request_id;  // repeated in the reply
-  // The id, but kList: the id after which to go on, or all zero; kProbe, kRemoveImage: all zero.
+  // The id, but kList: after which to go on, or zero; zero if it is about no isolate.
   std::array<char, SandboxId::kLength> sandbox_id;
   // kLaunch, and kLimits those without a mark; zero otherwise.
   uint32_t cpu_millis;
@@ -87,8 +94,13 @@ struct Request {
   std::array<unsigned char, Digest::kBytes> image;  // kRemoveImage too
   std::array<unsigned char, kNonceBytes> nonce;
   std::array<unsigned char, Digest::kBytes> toolbox;  // image for /opt/atoll; all zero: none
+  // kLaunch: what the layer begins with, or all zero. kListSnapshots: after which to go on.
+  std::array<char, SnapshotId::kLength> snapshot_id;
+  uint8_t also_reserved[4];
+  // What the layer began with, which counts too: kLaunch, kLimits and kSnapshot.
+  uint64_t inherited_bytes;
 };
-static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 160);
+static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 192);
 
 struct Message {
   Request request;
@@ -98,12 +110,13 @@ static_assert(sizeof(Message) == sizeof(Request) + sizeof(linux::OpenRanges));
 
 enum class Status : uint16_t {
   kOk = 0,
-  kFailed = 1,     // `step` and `system_errno` say where
-  kExists = 2,     // kLaunch: the id is taken
-  kNoImage = 3,    // kLaunch: no image of that digest
-  kExhausted = 4,  // no uid range, no room in the pool, or too many at once
-  kRefused = 5,    // this host cannot enforce what was asked for; `refusal` names it
-  kInUse = 6,      // kLimits: more memory than that is in use
+  kFailed = 1,      // `step` and `system_errno` say where
+  kExists = 2,      // kLaunch: the id is taken
+  kNoImage = 3,     // kLaunch: no image of that digest
+  kExhausted = 4,   // no uid range, no room in the pool, or too many at once
+  kRefused = 5,     // this host cannot enforce what was asked for; `refusal` names it
+  kInUse = 6,       // kLimits: more memory than that is in use
+  kNoSnapshot = 7,  // kLaunch: no snapshot of that id
 };
 
 // What was asked for and cannot be had here.
@@ -162,15 +175,17 @@ struct Reply {
   Step step;
   int32_t system_errno;
   uint32_t elapsed_us;
-  uint32_t id_count;       // kList: how many ids follow this struct, at most kMaxListedIds
-  Refusal refusal;         // kRefused only
-  uint16_t extras;         // kProbe: bits of Extra that this host has
+  uint32_t
+      id_count;     // kList, kListSnapshots: how many ids follow this struct, at most kMaxListedIds
+  Refusal refusal;  // kRefused only
+  uint16_t extras;  // kProbe: bits of Extra that this host has
   uint32_t receipt_bytes;  // kReceipt: how many bytes of text follow this struct
+  uint64_t held_bytes;     // kSnapshot: at most that many are in it
+  uint64_t frozen_us;      // kSnapshot: how long the isolate stood still
 };
-static_assert(std::is_trivially_copyable_v<Reply> && sizeof(Reply) == 40);
+static_assert(std::is_trivially_copyable_v<Reply> && sizeof(Reply) == 56);
 
-// With the answer to a kLaunch or kNetwork that succeeded come the sockets in the isolate's
-// network, in the order of linux::NetworkSocket.
+// With a kLaunch or kNetwork that succeeded come the sockets of linux::NetworkSocket, in its order.
 inline constexpr size_t kReplySockets = 7;
 
 using IdText = std::array<char, SandboxId::kLength>;

@@ -10,13 +10,13 @@
 #include "agent/birth_record.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "linux/fact_comparison.h"
 #include "linux/file_rules.h"
 #include "linux/pidfd.h"
 #include "linux/process_facts.h"
 #include "linux/sealed_memory.h"
 #include "linux/traced_filter.h"
 #include "linux/unix_socket.h"
-#include "warden/agent_binary.h"
 #include "warden/enforced_limits.h"
 #include "warden/notary.h"
 #include "warden/uid_ranges.h"
@@ -30,25 +30,7 @@ using linux::Facts;
 constexpr int kProbeTimeoutMs = 10'000;
 constexpr size_t kMaxProbeBytes = 32 * 1024;
 constexpr const char* kReceiptName = "receipt";
-constexpr const char* kNobody = "-";  // this side cannot see it
 constexpr uid_t kUserInside = 1000;
-
-struct Line {
-  std::string name, outside, inside;
-};
-
-Error differs(const std::string& name, const std::string& outside, const std::string& inside) {
-  auto shortened = [](const std::string& value) { return value.substr(0, 80); };
-  return Error::from_errno(fmt::format("receipt: {}: outside {}, inside {}", name,
-                                       shortened(outside), shortened(inside)),
-                           EBADE);
-}
-
-const std::string* find(const Facts& facts, std::string_view name) {
-  auto found = std::find_if(facts.begin(), facts.end(),
-                            [name](const Fact& fact) { return fact.name == name; });
-  return found == facts.end() ? nullptr : &found->value;
-}
 
 struct ProbeMessage {
   pid_t pid;
@@ -72,29 +54,6 @@ Result<Facts> receive_inside(int socket, pid_t probe) {
   return linux::decode_facts(message.text);
 }
 
-// "1073742824 1073742824 ..." as the isolate names it, "1000 1000 ...".
-Result<std::string> as_inside(const std::string& ids, uid_t first) {
-  std::string mapped;
-  for (const char* at = ids.c_str(); *at != '\0';) {
-    char* end = nullptr;
-    unsigned long id = strtoul(at, &end, 10);
-    if (end == at || id < first || id - first >= kUidsPerRange)
-      return Error::from_errno("an id outside of the isolate's range", ERANGE);
-    mapped += (mapped.empty() ? "" : " ") + std::to_string(id - first);
-    at = *end == ' ' ? end + 1 : end;
-  }
-  return mapped;
-}
-
-Result<void> map_ids(Facts& facts, uid_t first) {
-  for (Fact& fact : facts) {
-    bool ids = fact.name == "uid" || fact.name == "gid" || fact.name == "groups";
-    if (!ids) continue;
-    ATOLL_TRY(fact.value, as_inside(fact.value, first));
-  }
-  return {};
-}
-
 // Whoever answered on the socket is in this isolate's groups, so nobody stands in for the probe.
 Result<void> check_groups(const Host& host, const ReceiptSubject& subject, pid_t pid) {
   ATOLL_TRY(std::string groups, read_file(fmt::format("/proc/{}/cgroup", pid)));
@@ -113,7 +72,7 @@ Result<Facts> read_outside(const Host& host, const ReceiptSubject& subject, pid_
   ATOLL_TRY(Fd pidfd, linux::open_pidfd(pid));
   ATOLL_TRY_VOID(check_groups(host, subject, pid));
   ATOLL_TRY(Facts facts, linux::read_process_facts(fmt::format("/proc/{}", pid)));
-  ATOLL_TRY_VOID(map_ids(facts, subject.first_uid));
+  ATOLL_TRY_VOID(linux::map_ids(facts, subject.first_uid, kUidsPerRange));
   ATOLL_TRY(std::string filter, linux::read_filter_of(pid));
   facts.push_back({"seccomp.filter", linux::as_blob(filter)});
   facts.push_back({"kernel", linux::kernel_release()});
@@ -160,51 +119,29 @@ Facts demands(const ReceiptSubject& subject) {
 // Every kind of namespace is another than the warden's; only the time namespace may be missing.
 Result<void> check_namespaces(const Facts& own, const Facts& facts) {
   for (const Fact& fact : own) {
-    const std::string* theirs = find(facts, fact.name);
+    const std::string* theirs = linux::find_fact(facts, fact.name);
     bool absent = fact.name == "namespaces.time" && fact.value == "none";
     if (!absent && (theirs == nullptr || *theirs == fact.value))
-      return differs(fact.name, fact.value, theirs ? *theirs : "none");
+      return linux::facts_differ(fact.name, fact.value, theirs ? *theirs : "none");
   }
   return {};
 }
 
 Result<void> check_landlock(const Facts& inside) {
-  const std::string* version = find(inside, "landlock.version");
-  const std::string* layers = find(inside, "landlock.layers");
+  const std::string* version = linux::find_fact(inside, "landlock.version");
+  const std::string* layers = linux::find_fact(inside, "landlock.layers");
   if (!version || !layers) return Error::from_errno("the probe does not tell of Landlock", EPROTO);
   std::string wanted = *version == "0" ? "0" : "1";
-  if (*layers != wanted) return differs("landlock.layers", wanted, *layers);
-  return {};
-}
-
-Result<std::vector<Line>> compare(const Facts& outside, const Facts& inside) {
-  std::vector<Line> lines;
-  for (const Fact& fact : outside) {
-    const std::string* seen = find(inside, fact.name);
-    if (seen == nullptr || *seen != fact.value)
-      return differs(fact.name, fact.value, seen ? *seen : kNobody);
-    lines.push_back({fact.name, fact.value, *seen});
-  }
-  for (const Fact& fact : inside)
-    if (find(outside, fact.name) == nullptr) lines.push_back({fact.name, kNobody, fact.value});
-  return lines;
-}
-
-Result<void> check_demands(const Facts& facts, const Facts& wanted) {
-  for (const Fact& demand : wanted) {
-    const std::string* found = find(facts, demand.name);
-    if (!found || *found != demand.value)
-      return differs(demand.name + " shall be " + demand.value, found ? *found : kNobody, kNobody);
-  }
+  if (*layers != wanted) return linux::facts_differ("landlock.layers", wanted, *layers);
   return {};
 }
 
 // Tab-separated, because values have blanks in them; the notary makes JSON of it.
-Result<void> store(int record, const SandboxId& id, const std::vector<Line>& lines) {
+Result<void> store(int record, const SandboxId& id, const std::vector<linux::ComparedFact>& lines) {
   std::string text = fmt::format("sandbox\t{}\n", id.view());
   text += fmt::format("made_at\t{}\n", to_rfc3339(SystemClock().wall_now()));
   text += "driver\tjail\n" + fmt::format("atoll\t{}\n", ATOLL_VERSION);
-  for (const Line& line : lines)
+  for (const linux::ComparedFact& line : lines)
     text += fmt::format("fact\t{}\t{}\t{}\n", line.name, line.outside, line.inside);
   ATOLL_TRY(Fd file, open_at(record, kReceiptName, O_WRONLY | O_CREAT | O_EXCL, 0600));
   return write_all(file.get(), text);
@@ -220,11 +157,11 @@ Result<void> write_receipt(const Host& host, const ReceiptSubject& subject) {
   ATOLL_TRY(Facts outside, read_outside(host, subject, hello.pid));
   ATOLL_TRY(Facts inside, receive_inside(subject.probe, hello.pid));
   ATOLL_TRY_VOID(read_descriptors_again(outside, hello.pid));
-  ATOLL_TRY(std::vector<Line> lines, compare(outside, inside));
-  ATOLL_TRY_VOID(check_demands(outside, demands(subject)));
+  ATOLL_TRY(std::vector<linux::ComparedFact> lines, linux::compare_facts(outside, inside));
+  ATOLL_TRY_VOID(linux::check_demands(outside, demands(subject)));
   ATOLL_TRY_VOID(check_namespaces(own, outside));
   ATOLL_TRY_VOID(check_landlock(inside));
-  ATOLL_TRY_VOID(check_demands(limit_facts(limits), limit_facts(subject.request)));
+  ATOLL_TRY_VOID(linux::check_demands(limit_facts(limits), limit_facts(subject.request)));
   ATOLL_TRY_VOID(store(subject.record, subject.id, lines));
   return linux::send_byte(subject.probe, 'G');
 }
@@ -239,7 +176,7 @@ Result<std::string> sign_receipt(const Host& host, const SandboxId& id) {
   ATOLL_TRY(std::string text, read_all(facts->get(), kMaxReceiptBytes));
   ATOLL_TRY(Request limits, read_enforced_limits(host, id));
   for (const Fact& limit : limit_facts(limits))
-    text += fmt::format("fact\t{}\t{}\t{}\n", limit.name, limit.value, kNobody);
+    text += fmt::format("fact\t{}\t{}\t{}\n", limit.name, limit.value, linux::kNobody);
   ATOLL_TRY(Fd whole, linux::make_sealed_memory("atoll-facts", text));
   return run_notary(host, whole.get());
 }

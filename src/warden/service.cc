@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "linux/unix_socket.h"
 #include "warden/errand.h"
+#include "warden/freezer.h"
 
 namespace atl::warden {
 namespace {
@@ -182,6 +183,9 @@ void Service::finish_helper(const Errand& helper, int status) {
   reply.system_errno = ECHILD;
   if (Connection* connection = find_connection(helper.connection))
     send_message(connection->socket.get(), encode_reply(reply));
+  // It may have died while its isolate stood still.
+  if (helper.request.operation == Operation::kSnapshot)
+    if (auto thawed = thaw_without_note(host_); !thawed) log_error("thaw", {thawed.error()});
   if (helper.request.operation != Operation::kLaunch) return;
   // Whatever it had built, nobody was told of: it must not stay.
   Message removal = {};

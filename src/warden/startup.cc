@@ -12,8 +12,9 @@
 #include "linux/devices.h"
 #include "linux/masks.h"
 #include "linux/mounts.h"
-#include "warden/agent_binary.h"
+#include "linux/program_file.h"
 #include "warden/enforcement.h"
+#include "warden/freezer.h"
 #include "warden/isolate_groups.h"
 #include "warden/layer_pool.h"
 #include "warden/notary.h"
@@ -39,20 +40,16 @@ Result<void> enter_own_namespaces() {
   return {};
 }
 
-Result<Fd> take_lock(const Host& host) {
-  ATOLL_TRY(Fd file, open_at(host.run.get(), "warden.lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
-  struct flock whole = {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  if (fcntl(file.get(), F_SETLK, &whole) == 0) return file;
-  if (errno == EACCES || errno == EAGAIN)
+Result<linux::LockFile> take_lock(const Host& host) {
+  auto lock = linux::LockFile::acquire(host.run_dir + "/warden.lock");
+  if (!lock && lock.error().code() == Code::kConflict)
     return Error(Code::kConflict, "another warden serves " + host.run_dir, EBUSY);
-  return Error::system("lock " + host.run_dir + "/warden.lock");
+  return lock;
 }
 
 Result<void> prepare(Host& host, const Options& options) {
   raise_open_files_limit();
-  ATOLL_TRY(host.agent_binary, load_agent_binary(options.agent));
+  ATOLL_TRY(host.agent_binary, linux::load_program(options.agent, "atoll-agent"));
   host.notary = options.notary;
   ATOLL_TRY_VOID(prepare_notary(host));
   ATOLL_TRY_VOID(mount_pool(host, options.pool_bytes));
@@ -62,7 +59,8 @@ Result<void> prepare(Host& host, const Options& options) {
   auto cgroups = host.cgroups.check();
   if (cgroups) ATOLL_TRY_VOID(create_parent_groups(host));
   if (!cgroups) log_error("launches will be refused", {cgroups.error()});
-  return remove_strays(host);
+  ATOLL_TRY_VOID(remove_strays(host));
+  return thaw_without_note(host);
 }
 
 Result<void> drop_capabilities() {

@@ -1,8 +1,8 @@
 // What happens once, before the first request: the warden's own walls, and the things it mounts.
 #pragma once
 
-#include "base/fd.h"
 #include "base/result.h"
+#include "linux/lock_file.h"
 #include "warden/host.h"
 #include "warden/options.h"
 
@@ -11,9 +11,9 @@ namespace atl::warden {
 // Leaves the host's mount and network namespaces, becomes the subreaper of its isolates.
 Result<void> enter_own_namespaces();
 
-// Held for life; another holder means another warden, which is an error. The supervisor asks for
-// the holder's pid with F_GETLK, so this must be a POSIX lock.
-Result<Fd> take_lock(const Host& host);
+// Held for life; another holder means another warden, which is an error. The supervisor asks who
+// holds it.
+Result<linux::LockFile> take_lock(const Host& host);
 
 // Mounts pool and devices, makes the parent groups, loads the agent, removes what crashes left.
 Result<void> prepare(Host& host, const Options& options);

@@ -5,12 +5,12 @@
 
 #include "base/file.h"
 #include "linux/filled_tmpfs.h"
-#include "warden/agent_binary.h"
+#include "linux/program_file.h"
 
 namespace atl::warden {
 
 Result<void> mount_tools(const Host& host, const std::string& sudo) {
-  ATOLL_TRY(std::string program, read_program(sudo));
+  ATOLL_TRY(std::string program, linux::read_program(sudo));
   std::string target = host.run_dir + "/tools";
   unsigned long flags = MS_NOSUID | MS_NODEV;
   ATOLL_TRY(Fd directory, linux::mount_tmpfs(target, flags, "mode=0555,size=16m,nr_inodes=4"));

@@ -1,0 +1,90 @@
+#include "linux/btrfs_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "linux/loop_device.h"
+
+namespace atl::linux {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr seconds kBusyLimit{5};
+constexpr useconds_t kBusyPauseUs = 10'000;
+
+[[noreturn]] void exec_mkfs(const char* file) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  dup2(null, STDIN_FILENO);
+  dup2(null, STDOUT_FILENO);
+  const char* arguments[] = {"mkfs.btrfs", "-q",     "-K", "-d",   "single",
+                             "-m",         "single", file, nullptr};
+  const char* environment[] = {"LC_ALL=C", nullptr};
+  for (const char* program : {"/usr/sbin/mkfs.btrfs", "/sbin/mkfs.btrfs", "/usr/bin/mkfs.btrfs"})
+    execve(program, const_cast<char**>(arguments), const_cast<char**>(environment));
+  _exit(127);
+}
+
+Result<void> make_btrfs(const std::string& file) {
+  pid_t child = fork();
+  if (child < 0) return Error::system("fork");
+  if (child == 0) exec_mkfs(file.c_str());
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return Error::system("wait for mkfs.btrfs");
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    return Error(Code::kUnsupported, "mkfs.btrfs is not installed", ENOENT);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Error(Code::kSystem, "mkfs.btrfs " + file + " failed", EIO);
+  return {};
+}
+
+}  // namespace
+
+Result<void> create_btrfs_file(const std::string& path, uint64_t bytes) {
+  std::string temporary = path + ".new";
+  ATOLL_TRY(Fd file, open_file(temporary, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
+  if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+    return Error::system("truncate " + temporary);
+  ATOLL_TRY_VOID(make_btrfs(temporary));
+  if (fsync(file.get()) != 0) return Error::system("fsync " + temporary);
+  if (rename(temporary.c_str(), path.c_str()) != 0) return Error::system("rename " + temporary);
+  return {};
+}
+
+// EBUSY: somebody is just letting go of the same device.
+Result<void> mount_btrfs(const std::string& device, const std::string& target,
+                         const char* options) {
+  auto deadline = steady_clock::now() + kBusyLimit;
+  unsigned long flags = MS_NOATIME | MS_NOSUID | MS_NODEV;
+  while (mount(device.c_str(), target.c_str(), "btrfs", flags, options) != 0) {
+    if (errno != EBUSY || steady_clock::now() > deadline)
+      return Error::system("mount " + device + " on " + target);
+    usleep(kBusyPauseUs);
+  }
+  return {};
+}
+
+Result<void> await_detached(int file) {
+  auto deadline = steady_clock::now() + kBusyLimit;
+  while (true) {
+    ATOLL_TRY(auto device, find_loop_device(file));
+    if (!device) return {};
+    if (steady_clock::now() > deadline)
+      return Error::from_errno(device->path + " still shows the file", EBUSY);
+    device.reset();
+    usleep(kBusyPauseUs);
+  }
+}
+
+}  // namespace atl::linux

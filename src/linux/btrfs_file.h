@@ -1,0 +1,21 @@
+// A btrfs in a file: made by mkfs.btrfs(8), mounted from its loop device, and let go.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace atl::linux {
+
+// A sparse file with an empty file system. Under another name until it is whole: a crash in the
+// middle leaves no half of one.
+Result<void> create_btrfs_file(const std::string& path, uint64_t bytes);
+
+// Waits a moment for whoever is just letting go of the same device.
+Result<void> mount_btrfs(const std::string& device, const std::string& target, const char* options);
+
+// Until no loop device shows the open file any more.
+Result<void> await_detached(int file);
+
+}  // namespace atl::linux

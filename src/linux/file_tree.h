@@ -1,0 +1,15 @@
+// A directory with all that is beneath it.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace atl::linux {
+
+inline constexpr int kMaxTreeDepth = 16;
+
+// Removes it; absence is a success. Follows no link. ELOOP: it is deeper than kMaxTreeDepth.
+Result<void> remove_tree(int parent, const std::string& name);
+
+}  // namespace atl::linux

@@ -1,0 +1,27 @@
+#include "linux/resource_limits.h"
+
+#include <algorithm>
+
+namespace atl::linux {
+
+Result<void> set_limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard) {
+  rlimit limit = {.rlim_cur = soft, .rlim_max = hard};
+  if (setrlimit(resource, &limit) != 0) return Error::system("set a limit");
+  return {};
+}
+
+Result<void> lower_limit(__rlimit_resource_t resource, rlim_t most) {
+  rlimit limit;
+  if (getrlimit(resource, &limit) != 0) return Error::system("read a limit");
+  rlim_t hard = std::min(limit.rlim_max, most);
+  return set_limit(resource, std::min(limit.rlim_cur, hard), hard);
+}
+
+Result<void> limit_open_files(rlim_t asked, rlim_t spare) {
+  rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return Error::system("read the limit of open files");
+  if (files.rlim_max < asked) return Error::from_errno("limit open files", EPERM);
+  return set_limit(RLIMIT_NOFILE, asked, std::min(files.rlim_max, std::max(asked, spare)));
+}
+
+}  // namespace atl::linux
