@@ -55,6 +55,7 @@ Result<Agent> Agent::create(Birth birth) {
                              std::move(birth.memory_peak), of_leaves));
   ATOLL_TRY(Fd root, open_file("/", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd children, watch_children());
+  ATOLL_TRY(Fd events, open_at(birth.cgroup.get(), "cgroup.events", O_RDONLY));
   Fd cgroup(fcntl(birth.cgroup.get(), F_DUPFD_CLOEXEC, 0));
   if (!cgroup) return Error::system("dup cgroup");
   ChannelTable channels(std::move(cgroup), *launcher);
@@ -62,7 +63,8 @@ Result<Agent> Agent::create(Birth birth) {
                    .launcher = *launcher,
                    .counters = std::move(counters),
                    .oom = OomWatch(std::move(birth.oom_notice), birth.on_oom),
-                   .layer = LayerProbe(std::move(root))});
+                   .layer = LayerProbe(std::move(root)),
+                   .freeze = FreezeWatch(std::move(events))});
   // A sandbox that cannot be looked at is not born.
   if (birth.probe) ATOLL_TRY_VOID(execs.probe(std::move(birth.probe)));
   return Agent(std::move(birth), {.launcher = std::move(launcher),

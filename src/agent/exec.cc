@@ -189,7 +189,7 @@ void Exec::take_printed(int null_device) {
 }
 
 bool Exec::reaped(const Death& death, Counters& counters, int null_device) {
-  program_.reaped(death, counters, exit_);
+  SteadyTime::duration frozen = program_.reaped(death, counters, exit_);
   input_.close();
   control_.reset();
   if (waits_) exit_.cause = Cause::kUnbegun;
@@ -198,7 +198,7 @@ bool Exec::reaped(const Death& death, Counters& counters, int null_device) {
   exited_at_ = now();
   if (failure_code_ && exit_.ending == Ending::kExited) exit_.status = *failure_code_;
   exit_.start_us = micros_between(requested_at_, executed_at_);
-  exit_.wall_us = micros_between(executed_at_, exited_at_);
+  exit_.wall_us = micros_between(executed_at_ + frozen, exited_at_);
   phase_ = Phase::kDraining;
   bool well = exit_.ending == Ending::kExited && exit_.status == 0;
   asks_for_layer_ = !well || exit_.written_bytes >= kMuchWrittenBytes;

@@ -25,7 +25,8 @@ ExecTable::ExecTable(Parts parts)
       launcher_(parts.launcher),
       counters_(std::move(parts.counters)),
       oom_(std::move(parts.oom)),
-      layer_(std::move(parts.layer)) {}
+      layer_(std::move(parts.layer)),
+      freeze_(std::move(parts.freeze)) {}
 
 Result<void> ExecTable::probe(Fd socket) {
   Leaf leaf(cgroup_.get(), 0);
@@ -179,6 +180,7 @@ void ExecTable::add_watches(PollSet& polls) const {
   for (const auto& [number, exec] : execs_) exec.add_watches(polls);
   for (const auto& [number, remains] : remains_) remains.add_watches(polls);
   oom_.add_watches(polls);
+  freeze_.add_watches(polls);
   if (launcher_.spawner_fd() >= 0) polls.add(launcher_.spawner_fd(), POLLIN, {Source::kSpawner});
 }
 
@@ -189,6 +191,8 @@ void ExecTable::handle(Watch watch) {
       return handle_remains(watch);
     case Source::kOomNotice:
       return oom_.noticed(now());
+    case Source::kFrozen:
+      return freeze_noticed();
     case Source::kSpawner:
       // It speaks only when spoken to, and that is waited for; so this is its end.
       return launcher_.spawner_ended();
@@ -229,6 +233,7 @@ std::optional<ReapedChild> ExecTable::reap_one() {
   if (wait4(pid, &death.wait_status, WNOHANG | __WALL, &death.usage) != pid) return std::nullopt;
   if (layer_.pid() == pid) layer_answered(layer_.ended(death.wait_status));
   if (exec != nullptr) {
+    if (freeze_.frozen_since()) exec->program().put_off(*freeze_.frozen_since());
     bool asks = exec->reaped(death, counters_, launcher_.null_device());
     if (asks) layer_.ask(exec->program().leaf().number());
     retire(*exec);
@@ -245,6 +250,12 @@ void ExecTable::layer_answered(const LayerProbe::Answer& answer) {
   }
 }
 
+void ExecTable::freeze_noticed() {
+  auto since = freeze_.noticed(now());
+  if (!since) return;
+  for (auto& [number, exec] : execs_) exec.program().put_off(*since);
+}
+
 void ExecTable::end_all_for_memory() {
   for (auto& [number, exec] : execs_) exec.program().end(Cause::kMemory);
   for (auto& [number, remains] : remains_) remains.kill();
@@ -253,7 +264,8 @@ void ExecTable::end_all_for_memory() {
 std::optional<SteadyTime> ExecTable::next_deadline() {
   sweep();
   std::optional<SteadyTime> earliest;
-  for (auto& [number, exec] : execs_) take_earlier(earliest, exec.program().deadline());
+  if (!freeze_.frozen_since())
+    for (auto& [number, exec] : execs_) take_earlier(earliest, exec.program().deadline());
   for (const auto& [number, remains] : remains_) take_earlier(earliest, remains.retry_at());
   take_earlier(earliest, oom_.check_at());
   take_earlier(earliest, layer_.deadline());
@@ -264,7 +276,8 @@ void ExecTable::check_deadlines() {
   SteadyTime current = now();
   if (oom_.check_at() && oom_.check(counters_.read().memory_kills, current)) end_all_for_memory();
   layer_.check_deadline(current);
-  for (auto& [number, exec] : execs_) exec.program().check_deadline(current);
+  if (!freeze_.frozen_since())
+    for (auto& [number, exec] : execs_) exec.program().check_deadline(current);
   for (auto remains = remains_.begin(); remains != remains_.end();) {
     auto retry_at = remains->second.retry_at();
     if (retry_at && *retry_at <= current) remains->second.try_to_remove(current);

@@ -8,6 +8,7 @@
 
 #include "agent/counters.h"
 #include "agent/exec.h"
+#include "agent/freeze_watch.h"
 #include "agent/launcher.h"
 #include "agent/layer_probe.h"
 #include "agent/oom_watch.h"
@@ -28,6 +29,7 @@ class ExecTable {
     Counters counters;
     OomWatch oom;
     LayerProbe layer;
+    FreezeWatch freeze;
   };
   explicit ExecTable(Parts parts);
 
@@ -73,12 +75,14 @@ class ExecTable {
   Exec* find_by_pid(pid_t pid);
   void layer_answered(const LayerProbe::Answer& answer);
   void end_all_for_memory();
+  void freeze_noticed();
 
   Fd cgroup_;
   Launcher& launcher_;
   Counters counters_;
   OomWatch oom_;
   LayerProbe layer_;
+  FreezeWatch freeze_;
   std::map<uint32_t, Exec> execs_;
   std::map<uint32_t, Remains> remains_;
   std::vector<uint32_t> unswept_;  // of these, those not looked at yet

@@ -332,6 +332,10 @@ bool TestSandbox::agent_is_alive() const {
   return poll(&poll_fd, 1, 0) == 0;
 }
 
+bool TestSandbox::freeze() const { return linux::freeze_group(group_ + "/run", 5000).ok(); }
+
+bool TestSandbox::thaw() const { return linux::thaw_group(group_ + "/run").ok(); }
+
 Hello TestDaemon::connect() {
   Hello hello = connect_without_welcome();
   send_welcome();

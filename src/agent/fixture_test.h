@@ -45,6 +45,9 @@ class TestSandbox {
   // Names of the leaves that exist.
   std::vector<std::string> leaves() const;
   bool agent_is_alive() const;
+  // As the warden stops and lets go on what runs in it.
+  bool freeze() const;
+  bool thaw() const;
 
  private:
   bool make_cgroups();

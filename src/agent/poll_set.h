@@ -25,6 +25,7 @@ enum class Source : uint8_t {
   kLeftPipe,  // of an exec that is over
   kLeftLeaf,
   kOomNotice,
+  kFrozen,   // the programs were stopped, or go on
   kSpawner,  // its end
   kSudoListener,
   kSudoCall,

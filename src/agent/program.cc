@@ -73,6 +73,8 @@ void Program::begin(const Beginning& begins, const Counts& before) {
 
 void Program::start_clocks() {
   SteadyTime now = steady_clock::now();
+  started_at_ = now;
+  frozen_ = SteadyTime::duration(0);
   if (timeout_ms_ > 0) deadline_ = now + std::chrono::milliseconds(timeout_ms_);
   if (cpu_limit_us_ > 0) cpu_check_at_ = now + pause_until(cpu_limit_us_);
 }
@@ -93,7 +95,7 @@ void Program::read_storage_bytes(Death& death) const {
   death.written_bytes = find_count(*text, "write_bytes:").value_or(0);
 }
 
-void Program::reaped(const Death& death, Counters& counters, Exit& exit) {
+SteadyTime::duration Program::reaped(const Death& death, Counters& counters, Exit& exit) {
   let_go();
   Counts now = counters.read();
   bool leaf_counts = counters.of_leaves();
@@ -112,9 +114,10 @@ void Program::reaped(const Death& death, Counters& counters, Exit& exit) {
   if (hit_pids_limit(now, leaf_counts)) exit.limits_hit |= bit(LimitBit::kPids);
   if (cpu_limit_us_ > 0 && exit.user_us + exit.system_us >= cpu_limit_us_)
     exit.limits_hit |= bit(LimitBit::kCpuTime);
-  if (exit.cause != Cause::kMemory) return;
+  if (exit.cause != Cause::kMemory) return frozen_;
   if (!ended_for_) counters.explain_kill();
   kill();
+  return frozen_;
 }
 
 Cause Program::cause_of(int signal_number, bool memory_kill) const {
@@ -192,6 +195,14 @@ std::optional<SteadyTime> Program::deadline() const {
 void Program::check_deadline(SteadyTime now) {
   if (deadline_ && now >= *deadline_) end(Cause::kWallTime);
   if (cpu_check_at_ && now >= *cpu_check_at_) check_cpu_time(now);
+}
+
+void Program::put_off(SteadyTime since) {
+  // Also of one that was started while nothing ran.
+  auto frozen = steady_clock::now() - std::max(since, started_at_);
+  frozen_ += frozen;
+  if (deadline_) *deadline_ += frozen;
+  if (cpu_check_at_) *cpu_check_at_ += frozen;
 }
 
 void Program::check_cpu_time(SteadyTime now) {

@@ -38,7 +38,8 @@ class Program {
   void read_storage_bytes(Death& death) const;
   // Fills in how the main process ended, what was used and which limits were hit. Kills the rest
   // after a memory kill.
-  void reaped(const Death& death, Counters& counters, Exit& exit);
+  // Gives how long it was stopped since its clocks were started.
+  SteadyTime::duration reaped(const Death& death, Counters& counters, Exit& exit);
   // Not ours to watch any more; what still runs is left alone.
   void let_go();
 
@@ -58,6 +59,9 @@ class Program {
   std::optional<SteadyTime> deadline() const;
   // Ends every process when the wall time or the cpu time is over.
   void check_deadline(SteadyTime now);
+
+  // It was stopped from `since` until now, which does not count: what is left of its time is left.
+  void put_off(SteadyTime since);
 
   const Leaf& leaf() const { return leaf_; }
 
@@ -82,6 +86,8 @@ class Program {
   Fd storage_bytes_;  // /proc/<pid>/io
   std::optional<SteadyTime> deadline_;
   std::optional<SteadyTime> cpu_check_at_;
+  SteadyTime started_at_;
+  SteadyTime::duration frozen_{0};
   std::optional<Cause> ended_for_;
   bool killed_ = false;
   uint64_t client_signals_ = 0;  // bit n-1: the daemon sent signal n

@@ -19,8 +19,11 @@ double number(uint64_t value) { return static_cast<double>(value); }
 
 void write_sandboxes(MetricText& text, const MetricSources& sources) {
   const sandbox::Tally& tally = sources.sandboxes.services().tally;
-  std::map<State, size_t> states = {
-      {State::kCreating, 0}, {State::kRunning, 0}, {State::kFailed, 0}, {State::kDeleting, 0}};
+  std::map<State, size_t> states = {{State::kCreating, 0},
+                                    {State::kRunning, 0},
+                                    {State::kPaused, 0},
+                                    {State::kFailed, 0},
+                                    {State::kDeleting, 0}};
   size_t running_execs = 0;
   for (const auto& [id, sandbox] : sources.sandboxes.all()) {
     ++states[sandbox->state()];

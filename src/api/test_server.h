@@ -16,12 +16,15 @@
 #include "api/v1/artifacts.h"
 #include "api/v1/execs.h"
 #include "api/v1/files.h"
+#include "api/v1/fork.h"
 #include "api/v1/keys.h"
 #include "api/v1/limits.h"
+#include "api/v1/pause.h"
 #include "api/v1/ports.h"
 #include "api/v1/receipt.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
+#include "api/v1/snapshots.h"
 #include "api/v1/usage.h"
 #include "http/client.h"
 #include "http/server.h"
@@ -41,6 +44,9 @@ class TestServer {
     v1::add_file_routes(router, bed.sandboxes());
     v1::add_archive_routes(router, bed.sandboxes());
     v1::add_artifact_routes(router, bed.sandboxes());
+    v1::add_pause_routes(router, bed.sandboxes());
+    v1::add_snapshot_routes(router, bed.sandboxes(), snapshots);
+    v1::add_fork_route(router, bed.sandboxes(), snapshots);
     v1::add_port_routes(router, bed.sandboxes(), port_tokens);
     v1::add_run_route(router, bed.sandboxes());
     v1::add_receipt_route(router, bed.sandboxes());
@@ -100,6 +106,7 @@ class TestServer {
   }
 
   sandbox::TestBed bed;
+  sandbox::Snapshots snapshots{bed.sandboxes(), bed.admission()};
   sandbox::PortTokens port_tokens =
       sandbox::PortTokens::open(bed.directory() + "/port.key").value();
   std::string key;

@@ -122,7 +122,8 @@ json::object create_body(const SandboxOptions& options) {
   add(limits, "disk_bytes_per_second", options.disk_bytes_per_second);
   add(limits, "on_oom", options.on_oom);
   json::object body;
-  body["template"] = options.template_name;
+  add(body, "snapshot", options.snapshot);
+  if (!options.snapshot) body["template"] = options.template_name;
   if (!options.name.empty()) body["name"] = options.name;
   if (options.on_name_conflict == SandboxOptions::Conflict::kUse) body["on_name_conflict"] = "use";
   add(body, "isolation", options.isolation);
@@ -135,6 +136,8 @@ json::object create_body(const SandboxOptions& options) {
   if (!allow.empty()) body["network"] = json::object{{"allow", std::move(allow)}};
   add(body, "ttl_ms", options.ttl);
   add(body, "idle_ttl_ms", options.idle_ttl);
+  add(body, "on_ttl", options.on_ttl);
+  if (options.auto_resume) body["auto_resume"] = true;
   if (!options.env.empty()) body["env"] = object_of(options.env);
   if (!options.metadata.empty()) body["metadata"] = object_of(options.metadata);
   return body;

@@ -18,7 +18,8 @@ struct NamedGroup {
 constexpr NamedGroup kNamedGroups[] = {{"template", "Templates"},
                                        {"key", "API keys"},
                                        {"receipt", "What was enforced"},
-                                       {"egress", "What is reached"}};
+                                       {"egress", "What is reached"},
+                                       {"snapshot", "Snapshots"}};
 
 void add_global_options(CLI::App& app, Typed& typed) {
   app.add_option("--state-dir", typed.state_directory,
@@ -75,7 +76,8 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::vector<CommandGroup> command_table() {
-  return {program_entries(), sandbox_entries(), file_entries(), template_entries(), host_entries()};
+  return {program_entries(), sandbox_entries(),  state_entries(),
+          file_entries(),    template_entries(), host_entries()};
 }
 
 std::unique_ptr<CLI::App> make_parser(Typed& typed) {

@@ -38,7 +38,10 @@ struct Typed {
   std::string template_name, sandbox_name, isolation;
   bool reuse = false;
   std::string cpu_time, output_limit, on_output_limit, timeout;
-  std::string memory, disk, disk_rate, on_oom, ttl, idle_ttl;
+  std::string memory, disk, disk_rate, on_oom, ttl, idle_ttl, on_ttl;
+  bool auto_resume = false;
+  std::string label, snapshot;
+  bool adopt = false;
   std::optional<double> cpu;
   std::optional<uint32_t> pids, open_files;
   std::vector<std::string> require, allow, env, metadata, files;
@@ -66,6 +69,7 @@ struct CommandGroup {
 };
 
 CommandGroup sandbox_entries();
+CommandGroup state_entries();
 CommandGroup program_entries();
 CommandGroup file_entries();
 CommandGroup template_entries();

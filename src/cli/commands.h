@@ -9,6 +9,7 @@
 
 #include "cli/limits.h"
 #include "cli/listen_address.h"
+#include "cli/state_request.h"
 #include "cli/template_request.h"
 #include "cli/terminal.h"
 
@@ -126,7 +127,6 @@ struct LogsCommand {
   Until until = Until::kNow;
   OutputMode mode = OutputMode::kSafe;
 };
-
 // A path inside a sandbox.
 struct RemotePath {
   std::string sandbox;
@@ -195,6 +195,7 @@ using Command =
                  ShowCommand, RemoveCommand, UsageCommand, ExecCommand, ShellCommand, LogsCommand,
                  CopyCommand, CatCommand, ListFilesCommand, WatchCommand, PortsCommand,
                  ShowReceiptCommand, VerifyReceiptCommand, EgressCommand, ReplCommand,
-                 SelftestCommand, BenchCommand, CompletionCommand, VersionCommand>;
+                 SelftestCommand, BenchCommand, CompletionCommand, VersionCommand, PauseCommand,
+                 SnapshotCommand, ForkCommand>;
 
 }  // namespace atl::cli

@@ -21,7 +21,8 @@ struct ExecLimits {
 
 struct SandboxOptions {
   std::string template_name;
-  std::string name;  // empty: none
+  std::optional<std::string> snapshot;  // what it begins with, instead of a template
+  std::string name;                     // empty: none
   // What a name that is taken means.
   enum class Conflict : unsigned char { kError, kUse };
   Conflict on_name_conflict = Conflict::kError;
@@ -37,6 +38,8 @@ struct SandboxOptions {
   std::vector<std::string> allow;  // what it may reach; empty: what the template says
   std::optional<std::chrono::milliseconds> ttl;
   std::optional<std::chrono::milliseconds> idle_ttl;
+  std::optional<std::string> on_ttl;  // "delete" | "pause"
+  bool auto_resume = false;
   Pairs env;
   Pairs metadata;
 };

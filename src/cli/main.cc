@@ -23,6 +23,7 @@
 #include "cli/sandbox_commands.h"
 #include "cli/selftest/selftest.h"
 #include "cli/shell_command.h"
+#include "cli/state_commands.h"
 #include "cli/template_commands.h"
 #include "cli/template_pack_commands.h"
 #include "cli/terminal.h"

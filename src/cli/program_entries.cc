@@ -71,6 +71,11 @@ void add_create(CLI::App& app, Typed& typed) {
   app.add_option("--name", typed.sandbox_name, "A name to use instead of the id")
       ->type_name("NAME");
   app.add_flag("--reuse", typed.reuse, "Give the sandbox of that name if there is one");
+  app.add_option("--snapshot", typed.snapshot, "Begin with the files of this snapshot")
+      ->type_name("SNAPSHOT");
+  app.add_option("--on-ttl", typed.on_ttl, "What the end of a ttl does")
+      ->check(CLI::IsMember({"delete", "pause"}));
+  app.add_flag("--auto-resume", typed.auto_resume, "Go on by itself when it is used while paused");
   add_words(app, "--metadata", typed.metadata, "A note to find it by; may be repeated")
       ->type_name("KEY=VALUE");
 }
@@ -164,6 +169,9 @@ Result<SandboxOptions> sandbox_options_of(const Typed& typed) {
   options.allow = typed.allow;
   ATOLL_TRY(options.ttl, duration_if_given(typed.ttl));
   ATOLL_TRY(options.idle_ttl, duration_if_given(typed.idle_ttl));
+  options.snapshot = if_given(typed.snapshot);
+  options.on_ttl = if_given(typed.on_ttl);
+  options.auto_resume = typed.auto_resume;
   ATOLL_TRY(options.env, pairs_of(typed.env));
   ATOLL_TRY(options.metadata, pairs_of(typed.metadata));
   return options;

@@ -22,12 +22,15 @@
 #include "api/v1/egress.h"
 #include "api/v1/execs.h"
 #include "api/v1/files.h"
+#include "api/v1/fork.h"
 #include "api/v1/keys.h"
 #include "api/v1/limits.h"
+#include "api/v1/pause.h"
 #include "api/v1/ports.h"
 #include "api/v1/receipt.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
+#include "api/v1/snapshots.h"
 #include "api/v1/templates.h"
 #include "api/v1/usage.h"
 #include "base/clock.h"
@@ -72,6 +75,7 @@ Task<void> pause_for(std::chrono::milliseconds time) {
 
 struct Served {
   sandbox::Sandboxes& sandboxes;
+  sandbox::Snapshots& snapshots;
   sandbox::TemplateBuilds& builds;
   sandbox::Idempotency& idempotency;
   api::Router& router;
@@ -79,9 +83,10 @@ struct Served {
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
 Task<void> take_up(Served served, const Options& options, std::function<void()> on_adopted) {
-  auto& [sandboxes, builds, idempotency, router] = served;
+  auto& [sandboxes, snapshots, builds, idempotency, router] = served;
   while (true) {
     auto adopted = co_await sandboxes.adopt();
+    if (adopted) adopted = co_await snapshots.adopt();
     if (adopted) break;
     log_info("waiting for the warden", {adopted.error()});
     co_await pause_for(kAdoptPause);
@@ -143,6 +148,23 @@ Result<void> publish_address(const Options& options, unsigned short port) {
   return replace_file(options.run_directory + "/daemon/address", address + "\n", 0644);
 }
 
+Result<void> publish(const Options& options, const api::Router& router, unsigned short port) {
+  ATOLL_TRY_VOID(publish_routes(options, router));
+  return publish_address(options, port);
+}
+
+void add_server_routes(api::Router& router) {
+  api::add_health_routes(router);
+  api::add_openapi_route(router);
+}
+
+void add_state_routes(api::Router& router, sandbox::Sandboxes& sandboxes,
+                      sandbox::Snapshots& snapshots) {
+  api::v1::add_pause_routes(router, sandboxes);
+  api::v1::add_snapshot_routes(router, sandboxes, snapshots);
+  api::v1::add_fork_route(router, sandboxes, snapshots);
+}
+
 }  // namespace
 
 Result<void> check_daemon(const Options& options) {
@@ -180,6 +202,7 @@ Result<void> run_daemon(const Options& options) {
   sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs, artifacts};
   sandbox::Templates templates(installed, options.state_directory + "/built-in");
   sandbox::Sandboxes sandboxes(services, admission, templates);
+  sandbox::Snapshots snapshots(sandboxes, admission);
   sandbox::TemplateBuilds builds(sandboxes, templates, packs,
                                  {options.state_directory + "/images", options.run_directory});
   templates.set_on_wanted([&](const std::string& name) { return builds.want_built_in(name); });
@@ -187,9 +210,9 @@ Result<void> run_daemon(const Options& options) {
   sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
   api::Traffic traffic(clock, options.traffic);
   api::Router router(keys, idempotency, traffic, options.host_names);
-  api::add_health_routes(router);
-  api::add_openapi_route(router);
+  add_server_routes(router);
   add_routes_of_sandboxes(router, sandboxes);
+  add_state_routes(router, sandboxes, snapshots);
   api::v1::add_port_routes(router, sandboxes, port_tokens);
   api::v1::add_key_routes(router, keys);
   api::v1::add_limits_route(router, sandboxes, admission);
@@ -201,15 +224,14 @@ Result<void> run_daemon(const Options& options) {
             http::Server::listen(context, options.listen_address, options.listen_port, rules));
   auto open_connections = [&listener = *server] { return listener.open_connections(); };
   api::add_metrics_route(router, {sandboxes, admission, open_connections});
-  ATOLL_TRY_VOID(publish_routes(options, router));
-  ATOLL_TRY_VOID(publish_address(options, server->port()));
+  ATOLL_TRY_VOID(publish(options, router, server->port()));
 
   // detached: these are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
   asio::co_spawn(context, stop_on_signal(*server), asio::detached);
   // detached: the daemon's own life too
   auto connect = [&] { asio::co_spawn(context, driver.egress().run(), asio::detached); };
-  Served served{sandboxes, builds, idempotency, router};
+  Served served{sandboxes, snapshots, builds, idempotency, router};
   asio::co_spawn(context, take_up(served, options, connect), asio::detached);
   context.run();
   ledger.finish();

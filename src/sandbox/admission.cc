@@ -34,6 +34,7 @@ Reservation& Reservation::operator=(Reservation&& other) noexcept {
   if (this == &other) return *this;
   release();
   admission_ = std::exchange(other.admission_, nullptr);
+  sandboxes_ = other.sandboxes_;
   memory_bytes_ = other.memory_bytes_;
   disk_bytes_ = other.disk_bytes_;
   return *this;
@@ -41,7 +42,7 @@ Reservation& Reservation::operator=(Reservation&& other) noexcept {
 
 void Reservation::release() {
   if (!admission_) return;
-  admission_->promised_.sandboxes -= 1;
+  admission_->promised_.sandboxes -= sandboxes_;
   admission_->promised_.memory_bytes -= memory_bytes_;
   admission_->promised_.disk_bytes -= disk_bytes_;
   admission_ = nullptr;
@@ -57,6 +58,12 @@ Result<void> Reservation::resize(const Limits& limits) {
   memory_bytes_ = limits.wall.memory_bytes;
   disk_bytes_ = limits.wall.disk_bytes;
   return {};
+}
+
+void Reservation::resize_disk(uint64_t bytes) {
+  if (!admission_ || bytes >= disk_bytes_) return;
+  admission_->promised_.disk_bytes -= disk_bytes_ - bytes;
+  disk_bytes_ = bytes;
 }
 
 Result<void> Admission::check_growth(uint64_t memory_bytes, uint64_t disk_bytes) const {
@@ -89,13 +96,24 @@ Result<Reservation> Admission::reserve(const Limits& limits) {
 }
 
 Reservation Admission::count_existing(const Limits& limits) {
-  Reservation reservation;
-  reservation.admission_ = this;
+  Reservation reservation = count_disk(limits.wall.disk_bytes);
+  reservation.sandboxes_ = 1;
   reservation.memory_bytes_ = limits.wall.memory_bytes;
-  reservation.disk_bytes_ = limits.wall.disk_bytes;
   promised_.sandboxes += 1;
   promised_.memory_bytes += limits.wall.memory_bytes;
-  promised_.disk_bytes += limits.wall.disk_bytes;
+  return reservation;
+}
+
+Result<Reservation> Admission::reserve_disk(uint64_t bytes) {
+  ATOLL_TRY_VOID(check_growth(0, bytes));
+  return count_disk(bytes);
+}
+
+Reservation Admission::count_disk(uint64_t bytes) {
+  Reservation reservation;
+  reservation.admission_ = this;
+  reservation.disk_bytes_ = bytes;
+  promised_.disk_bytes += bytes;
   return reservation;
 }
 

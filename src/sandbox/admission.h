@@ -43,10 +43,13 @@ class [[nodiscard]] Reservation {
   void release();
   // Promises more or less. An error means that the host cannot promise it, and nothing was changed.
   Result<void> resize(const Limits& limits);
+  // Promises less disk.
+  void resize_disk(uint64_t bytes);
 
  private:
   friend class Admission;
   Admission* admission_ = nullptr;
+  size_t sandboxes_ = 0;
   uint64_t memory_bytes_ = 0;
   uint64_t disk_bytes_ = 0;
 };
@@ -59,6 +62,9 @@ class Admission {
   Result<Reservation> reserve(const Limits& limits);
   // For what already exists at start: it counts, whatever the budget says.
   Reservation count_existing(const Limits& limits);
+  // Disk for what is no sandbox; and for what already exists.
+  Result<Reservation> reserve_disk(uint64_t bytes);
+  Reservation count_disk(uint64_t bytes);
   // Less than a sixteenth of the host's memory is left: what only waits must go.
   bool memory_is_short() const;
   const Promised& promised() const { return promised_; }

@@ -4,6 +4,7 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/network.h"
+#include "sandbox/pause.h"
 #include "sandbox/sandboxes.h"
 
 namespace atl::sandbox {
@@ -40,7 +41,9 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
   for (const store::ExecRow& exec : execs)
     ATOLL_CO_TRY_VOID(
         sandbox->execs().adopt(exec, limits.output_bytes, sandbox->contexts().kind_of(exec.id)));
-  if (row.state == "running") sandbox->contexts().take_up(sandbox, limits);
+  bool paused = row.paused_at_ms != 0;
+  int64_t now_ms = paused ? row.paused_at_ms : to_milliseconds(services_.clock.wall_now());
+  if (row.state == "running") sandbox->contexts().take_up(sandbox, limits, now_ms);
   enter(sandbox);
   // `creating` was never acknowledged to anybody; `deleting` was, and must come to its end.
   if (row.state == "creating" || row.state == "deleting") {
@@ -55,6 +58,11 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
     (void)co_await services_.driver.set_network(row.id, static_cast<uint64_t>(row.tenant.number()),
                                                 row.network);
     sandbox->set_running();
+    if (isolate_exists) {
+      auto paused_again = co_await Pause::take_up(sandbox);
+      if (!paused_again)
+        log_error("a paused sandbox may run", {{"sandbox", row.id.view()}, paused_again.error()});
+    }
     sandbox->begin_talk();  // not awaited: one agent that does not answer must not delay the others
   }
   co_return Result<void>();

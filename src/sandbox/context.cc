@@ -69,7 +69,7 @@ Context::Context(Services& services, ExecTable& execs, std::weak_ptr<void> sandb
       limits_(limits),
       changed_(services.executor) {}
 
-void Context::adopt(std::vector<store::RunRow> open_runs) {
+void Context::adopt(std::vector<store::RunRow> open_runs, int64_t now_ms) {
   auto id = ExecId::from_number(row_.exec);
   if (id) exec_ = execs_.find_live(*id);
   for (store::RunRow& run : open_runs) {
@@ -89,7 +89,7 @@ void Context::adopt(std::vector<store::RunRow> open_runs) {
   store::RunRow& row = current_->row();
   current_->set_exec(exec_);
   lines_.emplace(row.speech_begin, kHeadBytes);
-  int64_t age_ms = to_milliseconds(services_.clock.wall_now()) - row.started_at_ms;
+  int64_t age_ms = now_ms - row.started_at_ms - static_cast<int64_t>(row.frozen_ms);
   int64_t left_ms = std::max<int64_t>(0, int64_t{row.timeout_ms} - std::max<int64_t>(0, age_ms));
   deadline_ = now() + std::chrono::milliseconds(left_ms);
   send(current_);
@@ -278,8 +278,8 @@ void Context::finish(Verdict verdict, uint64_t speech_end) {
     row.stdout_end = run->exec()->output().end(agent::Stream::kStdout);
     row.stderr_end = run->exec()->output().end(agent::Stream::kStderr);
   }
-  auto wall =
-      std::chrono::milliseconds(to_milliseconds(services_.clock.wall_now()) - row.started_at_ms);
+  auto wall = std::chrono::milliseconds(to_milliseconds(services_.clock.wall_now()) -
+                                        row.started_at_ms - static_cast<int64_t>(row.frozen_ms));
   auto wall_us = std::chrono::duration_cast<std::chrono::microseconds>(wall).count();
   if (begun_at_)
     wall_us = std::chrono::duration_cast<std::chrono::microseconds>(now() - *begun_at_).count();
@@ -355,13 +355,14 @@ void Context::interpreter_ended() {
 
 SteadyTime Context::next_check() const {
   SteadyTime check = SteadyTime::max();
+  if (held_since_) return check;
   if (deadline_ && current_) check = std::min(check, *deadline_);
   if (kill_at_) check = std::min(check, *kill_at_);
   return check;
 }
 
 void Context::check_time() {
-  if (!exec_) return;
+  if (!exec_ || held_since_) return;
   SteadyTime time = now();
   if (current_ && deadline_ && time >= *deadline_) {
     // Tried again for as long as no stream is up.
@@ -374,6 +375,23 @@ void Context::check_time() {
     auto sent = execs_.control().signal(*exec_, SIGKILL);
     kill_at_ = sent ? SteadyTime::max() : time + kRetryPause;
   }
+}
+
+void Context::hold() {
+  if (!held_since_) held_since_ = now();
+  poke();
+}
+
+void Context::go_on(uint64_t frozen_ms) {
+  if (!held_since_) return;
+  auto frozen = now() - *std::exchange(held_since_, std::nullopt);
+  for (std::optional<SteadyTime>* time : {&deadline_, &kill_at_, &begun_at_})
+    if (*time && **time != SteadyTime::max()) **time += frozen;
+  if (current_) {
+    current_->row().frozen_ms += frozen_ms;
+    store(current_->row());
+  }
+  poke();
 }
 
 void Context::kill(Verdict verdict) {

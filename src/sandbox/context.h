@@ -55,8 +55,9 @@ class Context : public std::enable_shared_from_this<Context> {
   // What the interpreter said about itself; empty while there is none.
   const std::string& interpreter() const { return interpreter_; }
 
-  // Takes up what ran or waited when atolld stopped.
-  void adopt(std::vector<store::RunRow> open_runs);
+  // Takes up what ran or waited when atolld stopped. `now_ms`: the time of the sandbox, which may
+  // be paused.
+  void adopt(std::vector<store::RunRow> open_runs, int64_t now_ms);
   // Holds an interpreter ready and runs what is queued, until close(), and ends when the
   // interpreter has.
   static Task<void> tend(std::shared_ptr<Context> self);
@@ -74,7 +75,10 @@ class Context : public std::enable_shared_from_this<Context> {
   Result<bool> interrupt();
   // What runs or waits ends as killed; the next interpreter knows nothing.
   void restart();
-  // The same, without another. The interpreter is being killed when this returns.
+  // The sandbox stands still: no time passes for what runs. `frozen_ms`: how long it did.
+  void hold();
+  void go_on(uint64_t frozen_ms);
+  // The same as restart, without another. The interpreter is being killed when this returns.
   void close(Verdict verdict);
 
  private:
@@ -110,7 +114,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::deque<std::shared_ptr<ContextRun>> queue_;
   std::optional<SpeechLines> lines_;
   uint64_t quiet_from_ = 0;  // of the speech: what may be said without a run is bounded too
-  std::optional<SteadyTime> deadline_, kill_at_;
+  std::optional<SteadyTime> deadline_, kill_at_, held_since_;
   bool timed_out_ = false;
   std::optional<Verdict> killed_for_;
   bool closed_ = false;

@@ -111,11 +111,11 @@ ExecKind Contexts::kind_of(ExecId exec) const {
   return is_ours ? ExecKind::kInterpreter : ExecKind::kProgram;
 }
 
-void Contexts::take_up(std::weak_ptr<void> sandbox, const Limits& limits) {
+void Contexts::take_up(std::weak_ptr<void> sandbox, const Limits& limits, int64_t now_ms) {
   for (Adopted& adopted : std::exchange(adopted_, {})) {
     auto context = std::make_shared<Context>(services_, execs_, sandbox, std::move(adopted.row),
                                              interpreter_limits(limits));
-    context->adopt(std::move(adopted.open_runs));
+    context->adopt(std::move(adopted.open_runs), now_ms);
     all_.push_back(context);
     tend(context);
   }
@@ -130,6 +130,14 @@ SteadyTime Contexts::last_end() const {
   SteadyTime last = SteadyTime::min();
   for (const auto& context : all_) last = std::max(last, context->last_end());
   return last;
+}
+
+void Contexts::hold() {
+  for (const auto& context : all_) context->hold();
+}
+
+void Contexts::go_on(uint64_t frozen_ms) {
+  for (const auto& context : all_) context->go_on(frozen_ms);
 }
 
 void Contexts::end_all() {

@@ -41,12 +41,15 @@ class Contexts {
   // those are in the table.
   Task<Result<void>> adopt();
   ExecKind kind_of(ExecId exec) const;
-  void take_up(std::weak_ptr<void> sandbox, const Limits& limits);
+  void take_up(std::weak_ptr<void> sandbox, const Limits& limits, int64_t now_ms);
 
   // A run is under way or waits, or somebody waits for an interpreter.
   bool are_busy() const;
   SteadyTime last_end() const;
 
+  // As of a Context.
+  void hold();
+  void go_on(uint64_t frozen_ms);
   // The sandbox has ended.
   void end_all();
 

@@ -9,11 +9,15 @@
 
 namespace atl::sandbox {
 
-ExecTable::ExecTable(Services& services, const store::SandboxRow& row,
+// How often an exec is looked at that has little time left while its sandbox stands still.
+constexpr std::chrono::seconds kStillPause{1};
+
+ExecTable::ExecTable(Services& services, const store::SandboxRow& row, const OwnTime& time,
                      std::function<void()> break_talk)
     : services_(services),
       sandbox_(row.id),
       tenant_(row.tenant),
+      time_(time),
       break_talk_(std::move(break_talk)),
       next_number_(row.next_exec),
       saw_outputs_(row.state != "creating") {}
@@ -101,25 +105,32 @@ Result<void> ExecTable::adopt(store::ExecRow row, uint64_t output_limit_bytes, E
 }
 
 ExecTable::Entry& ExecTable::enter(std::shared_ptr<Exec> exec, std::chrono::milliseconds patience) {
-  auto timer = std::make_unique<boost::asio::steady_timer>(services_.executor,
-                                                           patience + services_.silence_grace);
+  auto timer = std::make_unique<boost::asio::steady_timer>(services_.executor);
   // An interpreter has no time of its own; its context ends it.
   bool is_program = exec->output().kind() == ExecKind::kProgram;
-  if (is_program) await_end(exec, *timer);
+  if (is_program) await_end(exec, *timer, time_.now() + patience + services_.silence_grace);
   uint32_t number = exec->id().number();
   auto [entry, is_new] = live_.emplace(number, Entry{std::move(exec), std::move(timer)});
   ATOLL_CHECK(is_new);
   return entry->second;
 }
 
-void ExecTable::await_end(std::shared_ptr<Exec> exec, boost::asio::steady_timer& patience) {
-  patience.async_wait([this, weak = std::weak_ptr(exec)](const boost::system::error_code& error) {
+void ExecTable::await_end(std::shared_ptr<Exec> exec, boost::asio::steady_timer& patience,
+                          SteadyTime deadline) {
+  SteadyTime::duration left = deadline - time_.now();
+  if (time_.is_held()) left = std::max<SteadyTime::duration>(left, kStillPause);
+  patience.expires_after(left);
+  auto expired = [this, weak = std::weak_ptr(exec), &patience,
+                  deadline](const boost::system::error_code& error) {
     // All have ended before the table goes.
     std::shared_ptr<Exec> silent = weak.lock();
     if (error || !silent || silent->ended()) return;
+    // The sandbox was paused meanwhile, or is.
+    if (time_.now() < deadline) return await_end(silent, patience, deadline);
     silence_ = "the agent did not end " + silent->id().string() + " in its time";
     break_talk_();
-  });
+  };
+  patience.async_wait(std::move(expired));
 }
 
 size_t ExecTable::running() const {

@@ -16,6 +16,7 @@
 #include "sandbox/exec.h"
 #include "sandbox/exec_control.h"
 #include "sandbox/ledger.h"
+#include "sandbox/own_time.h"
 #include "sandbox/tally.h"
 #include "store/artifacts.h"
 #include "store/output_log.h"
@@ -38,7 +39,9 @@ struct Services {
 class ExecTable {
  public:
   // `break_talk`: ends the agent's stream, which is then taken up again or, after a silence(), not.
-  ExecTable(Services& services, const store::SandboxRow& row, std::function<void()> break_talk);
+  // Borrows the time of the sandbox.
+  ExecTable(Services& services, const store::SandboxRow& row, const OwnTime& time,
+            std::function<void()> break_talk);
 
   // Sends the start frame, and keeps it until the agent has confirmed; stores the row at the same
   // time. Returns when it is stored: until then nobody may learn of the exec.
@@ -86,7 +89,8 @@ class ExecTable {
                               std::optional<WaitingProgram> waiting);
   // Makes its entry, which waits for the agent until `patience` is over: that of a program.
   Entry& enter(std::shared_ptr<Exec> exec, std::chrono::milliseconds patience);
-  void await_end(std::shared_ptr<Exec> exec, boost::asio::steady_timer& patience);
+  void await_end(std::shared_ptr<Exec> exec, boost::asio::steady_timer& patience,
+                 SteadyTime deadline);
   Task<Result<void>> finish(std::shared_ptr<Exec> exec, store::ExecRow row);
   void count(const store::ExecRow& ended);
   void leave(const Exec& exec);
@@ -103,6 +107,7 @@ class ExecTable {
   Services& services_;
   SandboxId sandbox_;
   store::TenantId tenant_;
+  const OwnTime& time_;
   std::function<void()> break_talk_;
   std::string silence_;
   ExecControl control_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
+#include "sandbox/pause.h"
 
 namespace atl::sandbox {
 
@@ -102,16 +103,14 @@ bool is_beneath(std::string_view root, std::string_view path) {
   return path.starts_with('/') && is_clean_relative(path.substr(1));
 }
 
-Result<std::unique_ptr<FileCall>> FileCall::open(const std::shared_ptr<Sandbox>& sandbox,
-                                                 const agent::FileRequest& request) {
-  ATOLL_TRY_VOID(check_path(request.path));
-  if (request.operation == agent::FileOperation::kMove) ATOLL_TRY_VOID(check_path(request.target));
-  if (sandbox->state() != State::kRunning)
-    return Error(Code::kConflict,
-                 "the sandbox is " + std::string(state_name(sandbox->state())) + ", not running")
-        .with_reason("sandbox_not_running");
-  ATOLL_TRY(std::unique_ptr<Channel> channel, sandbox->channels().open(request));
-  return std::unique_ptr<FileCall>(new FileCall(sandbox, std::move(channel)));
+Task<Result<std::unique_ptr<FileCall>>> FileCall::open(std::shared_ptr<Sandbox> sandbox,
+                                                       agent::FileRequest request) {
+  ATOLL_CO_TRY_VOID(check_path(request.path));
+  if (request.operation == agent::FileOperation::kMove)
+    ATOLL_CO_TRY_VOID(check_path(request.target));
+  ATOLL_CO_TRY_VOID(co_await Pause::wake(sandbox));
+  ATOLL_CO_TRY(std::unique_ptr<Channel> channel, sandbox->channels().open(request));
+  co_return std::unique_ptr<FileCall>(new FileCall(sandbox, std::move(channel)));
 }
 
 Task<Result<std::optional<agent::FileRecord>>> FileCall::next(SteadyTime deadline) {

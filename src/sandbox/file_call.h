@@ -25,9 +25,9 @@ inline constexpr std::chrono::seconds kFilePatience{60};
 
 class FileCall {
  public:
-  // The sandbox must be running.
-  static Result<std::unique_ptr<FileCall>> open(const std::shared_ptr<Sandbox>& sandbox,
-                                                const agent::FileRequest& request);
+  // The sandbox must be running, or is woken if it may be.
+  static Task<Result<std::unique_ptr<FileCall>>> open(std::shared_ptr<Sandbox> sandbox,
+                                                      agent::FileRequest request);
 
   // The next record, valid until the next call; nothing once the worker is done. kTimeout may be
   // followed by another try.

@@ -120,7 +120,7 @@ agent::FileRequest Files::request_for(FileOperation operation, std::string path)
 }
 
 Task<Result<MadeEntry>> Files::one_entry(agent::FileRequest request) {
-  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
+  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox_, request));
   ATOLL_CO_TRY(agent::FileRecord record, co_await call->expect(RecordType::kEntry));
   auto entry = agent::decode_entry(record.payload);
   if (!entry) co_return bad_answer("is malformed");
@@ -145,7 +145,7 @@ Task<Result<std::vector<FileEntry>>> Files::list(ListFiles request) {
   asked.cursor = request.cursor;
   asked.depth = request.depth;
   asked.limit = request.limit;
-  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, asked));
+  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox_, asked));
   std::vector<FileEntry> entries;
   size_t bytes = 0;
   while (true) {
@@ -167,7 +167,7 @@ Task<Result<std::unique_ptr<FileReader>>> Files::read(std::string path, uint64_t
   agent::FileRequest request = request_for(FileOperation::kRead, path);
   request.offset = offset;
   request.length = length;
-  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
+  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox_, request));
   ATOLL_CO_TRY(agent::FileRecord record, co_await call->expect(RecordType::kEntry));
   auto entry = agent::decode_entry(record.payload);
   if (!entry || entry->type != agent::EntryType::kFile) co_return bad_answer("is malformed");
@@ -182,7 +182,7 @@ Task<Result<std::unique_ptr<FileWriter>>> Files::write(WriteFile request) {
   asked.mode = request.mode;
   if (request.parents == Parents::kMake) asked.flags |= bit(FileFlag::kParents);
   if (request.if_exists == IfExists::kReplace) asked.flags |= bit(FileFlag::kReplace);
-  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, asked));
+  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox_, asked));
   co_return std::make_unique<FileWriter>(std::move(call), std::move(request.path));
 }
 
@@ -196,7 +196,7 @@ Task<Result<MadeEntry>> Files::move(std::string path, std::string to, IfExists i
 Task<Result<void>> Files::remove(std::string path, Depth depth) {
   agent::FileRequest request = request_for(FileOperation::kRemove, std::move(path));
   if (depth == Depth::kTree) request.flags |= bit(FileFlag::kRecursive);
-  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
+  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox_, request));
   ATOLL_CO_TRY_VOID(co_await call->expect_done());
   co_return Result<void>();
 }
@@ -228,7 +228,7 @@ Task<Result<FoundFiles>> Files::find(FindFiles request) {
   asked.text = request.text;
   asked.depth = request.depth;
   asked.limit = request.limit;
-  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, asked));
+  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox_, asked));
   FoundFiles found;
   size_t bytes = 0;
   while (true) {
@@ -252,7 +252,7 @@ Task<Result<FoundFiles>> Files::find(FindFiles request) {
 Task<Result<std::unique_ptr<FileCall>>> Files::watch(std::string path, Depth depth) {
   agent::FileRequest request = request_for(FileOperation::kWatch, std::move(path));
   if (depth == Depth::kTree) request.flags |= bit(FileFlag::kRecursive);
-  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
+  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox_, request));
   ATOLL_CO_TRY_VOID(co_await call->expect(RecordType::kReady));
   co_return call;
 }
@@ -260,20 +260,20 @@ Task<Result<std::unique_ptr<FileCall>>> Files::watch(std::string path, Depth dep
 Task<Result<std::unique_ptr<TreeReader>>> Files::pack(std::string path, std::string glob) {
   agent::FileRequest request = request_for(FileOperation::kPack, std::move(path));
   request.target = std::move(glob);
-  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
+  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox_, request));
   co_return std::make_unique<TreeReader>(std::move(call));
 }
 
 Task<Result<std::unique_ptr<TreeWriter>>> Files::unpack(std::string path) {
   agent::FileRequest request = request_for(FileOperation::kUnpack, std::move(path));
   request.flags |= bit(FileFlag::kParents);
-  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
+  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox_, request));
   co_return std::make_unique<TreeWriter>(std::move(call));
 }
 
 Task<Result<std::vector<agent::ListeningPort>>> Files::ports() {
   agent::FileRequest request = request_for(FileOperation::kPorts, "/");
-  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, FileCall::open(sandbox_, request));
+  ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox_, request));
   std::vector<agent::ListeningPort> ports;
   while (true) {
     SteadyTime deadline = call->patience();

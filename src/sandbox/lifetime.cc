@@ -1,6 +1,7 @@
 #include "sandbox/lifetime.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace atl::sandbox {
 
@@ -8,13 +9,17 @@ using std::chrono::milliseconds;
 
 namespace {
 
-std::optional<SteadyTime> ttl_end_of(const store::SandboxRow& row, const Clock& clock) {
+// `now`: that of the sandbox, whose clock may stand still.
+std::optional<SteadyTime> ttl_end_of(const store::SandboxRow& row, const Clock& clock,
+                                     SteadyTime now) {
   if (row.ttl_ms == 0) return std::nullopt;
   // Wall time only decides how much was left when atolld (re)started; from there on the timer is
   // steady.
-  int64_t age_ms = to_milliseconds(clock.wall_now()) - row.ttl_from_ms;
+  bool paused = row.paused_at_ms != 0;
+  int64_t until_ms = paused ? row.paused_at_ms : to_milliseconds(clock.wall_now());
+  int64_t age_ms = until_ms - row.ttl_from_ms;
   auto left_ms = static_cast<int64_t>(row.ttl_ms) - std::max<int64_t>(age_ms, 0);
-  return clock.steady_now() + milliseconds(std::max<int64_t>(left_ms, 0));
+  return now + milliseconds(std::max<int64_t>(left_ms, 0));
 }
 
 }  // namespace
@@ -26,13 +31,28 @@ Lifetime::Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecT
       channels_(channels),
       contexts_(contexts),
       idle_ttl_(row.idle_ttl_ms),
-      ttl_end_(ttl_end_of(row, clock)),
-      touched_(clock.steady_now()) {}
+      ttl_end_(ttl_end_of(row, clock, clock.steady_now())),
+      touched_(clock.steady_now()) {
+  if (row.paused_at_ms != 0) hold();
+}
 
 void Lifetime::change(const store::SandboxRow& before, const store::SandboxRow& after) {
   idle_ttl_ = milliseconds(after.idle_ttl_ms);
   if (after.ttl_ms != before.ttl_ms || after.ttl_from_ms != before.ttl_from_ms)
-    ttl_end_ = ttl_end_of(after, clock_);
+    ttl_end_ = ttl_end_of(after, clock_, now());
+}
+
+void Lifetime::hold() {
+  if (!held_since_) held_since_ = clock_.steady_now();
+}
+
+void Lifetime::go_on(const store::SandboxRow& row) {
+  touch();
+  if (!held_since_) return;
+  SteadyTime since = *std::exchange(held_since_, std::nullopt);
+  if (!ttl_end_) return;
+  bool was_over = *ttl_end_ <= since;
+  ttl_end_ = was_over ? now() + milliseconds(row.ttl_ms) : *ttl_end_ + (now() - since);
 }
 
 std::optional<SteadyTime> Lifetime::first_end(SteadyTime idle_since) const {
@@ -42,14 +62,15 @@ std::optional<SteadyTime> Lifetime::first_end(SteadyTime idle_since) const {
 }
 
 std::optional<SteadyTime> Lifetime::deadline() const {
+  if (held_since_) return std::nullopt;
   if (is_busy()) return ttl_end_;
   return first_end(
       std::max({touched_, execs_.last_end(), channels_.last_end(), contexts_.last_end()}));
 }
 
 std::optional<SteadyTime> Lifetime::earliest_deadline() const {
-  if (!is_busy()) return deadline();
-  return first_end(clock_.steady_now());
+  if (held_since_ || !is_busy()) return deadline();
+  return first_end(now());
 }
 
 std::optional<WallTime> Lifetime::ends_at() const {

@@ -1,7 +1,7 @@
 // Lifetime: when a sandbox ends by itself. Its ttl counts from its creation, or from when it was
-// last given one, and nothing holds it up; its idle ttl counts while nothing runs, from the last
-// time it was used. Measured on the steady clock; after a restart of atolld the idle time starts
-// anew.
+// last given one, and only a pause holds it up; its idle ttl counts while nothing runs, from the
+// last time it was used. Measured on the steady clock; after a restart of atolld the idle time
+// starts anew.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,12 @@ class Lifetime {
   // The sandbox was given other ttls; what is the same goes on counting.
   void change(const store::SandboxRow& before, const store::SandboxRow& after);
 
-  // When its time is up, as things are now; nothing if it has neither ttl.
+  // From now until go_on() no time passes. A ttl that was over before begins anew then, with that
+  // of `row`.
+  void hold();
+  void go_on(const store::SandboxRow& row);
+
+  // When its time is up, as things are now; nothing if it has neither ttl, or is held.
   std::optional<SteadyTime> deadline() const;
   // The earliest that deadline() can be at any later moment.
   std::optional<SteadyTime> earliest_deadline() const;
@@ -38,6 +43,7 @@ class Lifetime {
     return execs_.running() > 0 || channels_.size() > 0 || contexts_.are_busy();
   }
   std::optional<SteadyTime> first_end(SteadyTime idle_since) const;
+  SteadyTime now() const { return held_since_.value_or(clock_.steady_now()); }
 
   const Clock& clock_;
   const ExecTable& execs_;
@@ -46,6 +52,7 @@ class Lifetime {
   std::chrono::milliseconds idle_ttl_;  // 0: none
   std::optional<SteadyTime> ttl_end_;
   SteadyTime touched_;
+  std::optional<SteadyTime> held_since_;
 };
 
 }  // namespace atl::sandbox

@@ -8,6 +8,7 @@ Limits limits_of(const store::SandboxRow& row) {
   wall.disk_bytes_per_second = row.disk_bytes_per_second;
   wall.on_oom = row.on_oom == "sandbox" ? isolate::OnOom::kEndSandbox : isolate::OnOom::kEndExec;
   wall.required_extras = row.required_extras;
+  wall.inherited_bytes = row.inherited_bytes;
   return {wall, row.output_bytes, row.cpu_time_ms};
 }
 

@@ -9,6 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/log.h"
+#include "sandbox/pause.h"
 
 namespace atl::sandbox {
 
@@ -25,6 +26,8 @@ std::string_view state_name(State state) {
       return "creating";
     case State::kRunning:
       return "running";
+    case State::kPaused:
+      return "paused";
     case State::kFailed:
       return "failed";
     case State::kDeleting:
@@ -34,6 +37,8 @@ std::string_view state_name(State state) {
 }
 
 Error not_running(const Sandbox& sandbox) {
+  if (sandbox.state() == State::kPaused)
+    return Error(Code::kConflict, "the sandbox is paused").with_reason("sandbox_paused");
   return Error(Code::kConflict,
                "the sandbox is " + std::string(state_name(sandbox.state())) + ", not running")
       .with_reason("sandbox_not_running");
@@ -43,7 +48,7 @@ Sandbox::Sandbox(Services& services, store::SandboxRow row, Reservation reservat
     : services_(services),
       row_(std::move(row)),
       reservation_(std::move(reservation)),
-      execs_(services, row_, [this] { break_talk(); }),
+      execs_(services, row_, time_, [this] { break_talk(); }),
       channels_(services.executor, services.clock),
       contexts_(services, execs_, row_),
       lifetime_(row_, services.clock, execs_, channels_, contexts_),
@@ -197,14 +202,13 @@ Task<void> Sandbox::fail(std::string failure) {
 
 Task<Result<std::shared_ptr<Exec>>> Sandbox::start_exec(ExecRequest request,
                                                         std::string description) {
-  if (state_ != State::kRunning) co_return not_running(*this);
-  lifetime_.touch();
   auto self = shared_from_this();
+  ATOLL_CO_TRY_VOID(co_await Pause::wake(self));
+  lifetime_.touch();
   auto created = co_await execs_.create(std::move(request), std::move(description));
   if (!created) co_return std::move(created).error();
   std::shared_ptr<Exec> exec = *created;
-  if (state_ != State::kRunning)
-    co_await execs_.end_all(Verdict::kSandboxGone, "the sandbox ended");
+  if (!talks()) co_await execs_.end_all(Verdict::kSandboxGone, "the sandbox ended");
   co_return exec;
 }
 
@@ -214,6 +218,7 @@ Result<void> Sandbox::apply(const store::SandboxRow& row) {
   after.state = row_.state;
   after.failure = row_.failure;
   after.next_exec = row_.next_exec;
+  after.paused_at_ms = row_.paused_at_ms;
   ATOLL_TRY_VOID(reservation_.resize(limits_of(after)));
   lifetime_.change(row_, after);
   row_ = std::move(after);

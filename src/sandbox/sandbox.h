@@ -1,11 +1,15 @@
 // Sandbox: what a user created, from its row to its end, as one state machine:
 //
+//                 paused ─────────┐       see sandbox/pause.h
+//                  ▲ │            │
+//                  │ ▼            ▼
 //   creating ──▶ running ──▶ deleting ──▶ (gone)
 //                   │            ▲
 //                   └─▶ failed ──┘        its agent died or broke the protocol
 //
-// While running, one task holds the talk with the agent: connect, hello, welcome, frames; when the
-// stream breaks it connects again, and only when nobody answers any more is the sandbox failed.
+// While running or paused, one task holds the talk with the agent: connect, hello, welcome, frames;
+// when the stream breaks it connects again, and only when nobody answers any more is the sandbox
+// failed.
 //
 // Lives on the io_context thread. Held by shared_ptr because its talk and suspended handlers may
 // outlive its entry in Sandboxes.
@@ -32,7 +36,7 @@ struct WarmAgent {
   std::optional<WaitingProgram> waiting;
 };
 
-enum class State : unsigned char { kCreating, kRunning, kFailed, kDeleting };
+enum class State : unsigned char { kCreating, kRunning, kPaused, kFailed, kDeleting };
 
 std::string_view state_name(State state);
 
@@ -54,6 +58,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void attach(WarmAgent agent);
   void set_running();
 
+  // Wakes it, if it may be.
   Task<Result<std::shared_ptr<Exec>>> start_exec(ExecRequest request, std::string description);
   ExecTable& execs() { return execs_; }
   Contexts& contexts() { return contexts_; }
@@ -71,6 +76,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void set_isolate_removed();
 
  private:
+  friend class Pause;
+
   static Task<void> talk(std::shared_ptr<Sandbox> self);
   Task<Result<void>> talk_once();
   Task<Result<std::shared_ptr<isolate::AgentLink>>> connect();
@@ -79,12 +86,13 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void break_talk();
   Task<Result<void>> handle(agent::Frame frame, isolate::AgentLink& link);
   Task<void> fail(std::string failure);
-  bool talks() const { return state_ == State::kCreating || state_ == State::kRunning; }
+  bool talks() const { return state_ != State::kFailed && state_ != State::kDeleting; }
 
   Services& services_;
   store::SandboxRow row_;
   Reservation reservation_;
   State state_ = State::kCreating;
+  OwnTime time_;
   ExecTable execs_;
   Channels channels_;
   Contexts contexts_;
@@ -93,6 +101,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
       link_;  // the current stream, if one is up; shared with its reader
   bool greeted_ = false;
   bool isolate_removed_ = false;
+  bool in_turn_ = false;  // see Pause::Turn
   Event changed_;
   Event& due_;
 };

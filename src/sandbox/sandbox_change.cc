@@ -16,9 +16,13 @@ store::SandboxRow changed_row(store::SandboxRow row, const ChangeSandbox& reques
                               const Clock& clock) {
   if (request.ttl_ms) {
     row.ttl_ms = *request.ttl_ms;
-    row.ttl_from_ms = to_milliseconds(clock.wall_now());
+    // No time passes for one that is paused.
+    bool paused = row.paused_at_ms != 0;
+    row.ttl_from_ms = paused ? row.paused_at_ms : to_milliseconds(clock.wall_now());
   }
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(row.idle_ttl_ms);
+  row.on_ttl = request.on_ttl.value_or(row.on_ttl);
+  row.auto_resume = request.auto_resume.value_or(row.auto_resume);
   row.metadata = request.metadata.value_or(row.metadata);
   if (request.network) row.network = keep_placeholders(row.network, *request.network);
   row.cpu_millis = request.cpu_millis.value_or(row.cpu_millis);
@@ -116,6 +120,15 @@ Error not_running(State state) {
 
 }  // namespace
 
+Result<void> check_disk(const store::SandboxRow& row) {
+  uint64_t least = row.inherited_bytes + isolate::kMinDiskBytes;
+  if (row.inherited_bytes == 0 || row.disk_bytes >= least) return {};
+  return Error(Code::kInvalid, "it begins with " + std::to_string(row.inherited_bytes) +
+                                   " bytes; disk_bytes must be at least " + std::to_string(least))
+      .with_reason("invalid_field")
+      .with_field("limits.disk_bytes");
+}
+
 Task<Result<void>> change_sandbox(Services& services, std::shared_ptr<Sandbox> sandbox,
                                   ChangeSandbox request) {
   if (sandbox->state() == State::kCreating || sandbox->state() == State::kDeleting)
@@ -126,11 +139,13 @@ Task<Result<void>> change_sandbox(Services& services, std::shared_ptr<Sandbox> s
         .with_reason("limit_fixed")
         .with_field("limits.open_files");
   store::SandboxRow after = changed_row(now, request, services.clock);
+  ATOLL_CO_TRY_VOID(check_disk(after));
   Secrets secrets(services.driver, now.tenant);
   if (request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(after.network));
   if (request.network) ATOLL_CO_TRY_VOID(co_await change_network(services, sandbox, after));
   if (!changes_wall(now, after)) co_return co_await take_over(services, sandbox, after);
-  if (sandbox->state() != State::kRunning) co_return not_running(sandbox->state());
+  bool is_up = sandbox->state() == State::kRunning || sandbox->state() == State::kPaused;
+  if (!is_up) co_return not_running(sandbox->state());
   co_return co_await change_wall(services, sandbox, after);
 }
 

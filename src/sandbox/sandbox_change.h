@@ -18,6 +18,8 @@ namespace atl::sandbox {
 struct ChangeSandbox {
   std::optional<uint64_t> ttl_ms = {};       // from now on
   std::optional<uint64_t> idle_ttl_ms = {};  // 0: none
+  std::optional<std::string> on_ttl = {};
+  std::optional<bool> auto_resume = {};
   std::optional<std::string> metadata = {};  // JSON object of strings
   std::optional<std::string> network = {};   // network_text(); in force when the change returns
   std::optional<uint32_t> cpu_millis = {};
@@ -30,6 +32,9 @@ struct ChangeSandbox {
   std::optional<uint32_t> open_files = {};   // cannot grow: it is a hard limit of what runs inside
   std::optional<uint32_t> cpu_time_ms = {};  // 0: not limited
 };
+
+// That its limit leaves room beside what it began with.
+Result<void> check_disk(const store::SandboxRow& row);
 
 // All of it, or nothing and the error says why. Not twice at a time for one sandbox.
 Task<Result<void>> change_sandbox(Services& services, std::shared_ptr<Sandbox> sandbox,

@@ -13,7 +13,9 @@
 #include "sandbox/artifacts.h"
 #include "sandbox/floor.h"
 #include "sandbox/network.h"
+#include "sandbox/pause.h"
 #include "sandbox/secrets.h"
+#include "sandbox/snapshots.h"
 #include "sandbox/trust.h"
 
 namespace atl::sandbox {
@@ -42,6 +44,10 @@ bool is_expired(const Sandbox& sandbox, SteadyTime now) {
   return sandbox.state() != State::kCreating && end && *end <= now;
 }
 
+bool is_up(const Sandbox& sandbox) {
+  return sandbox.state() == State::kRunning || sandbox.state() == State::kPaused;
+}
+
 // Whether a create that allows it may answer with `held`, which has the name it asks for.
 Result<void> check_usable(const Sandbox& held, const CreateSandbox& request) {
   auto taken = [&](const std::string& why, std::string_view reason) {
@@ -52,8 +58,20 @@ Result<void> check_usable(const Sandbox& held, const CreateSandbox& request) {
   if (request.on_name_conflict == OnNameConflict::kError) return taken("", "name_taken");
   if (held.row().template_name != request.template_name)
     return taken(", of the template " + held.row().template_name, "name_conflict");
-  if (held.state() == State::kRunning || held.state() == State::kCreating) return {};
+  if (is_up(held) || held.state() == State::kCreating) return {};
   return taken(", and it is " + std::string(state_name(held.state())), "name_taken");
+}
+
+// What is not said comes from the snapshot.
+Result<void> inherit(const store::SnapshotRow& snapshot, const CreateSandbox& request,
+                     store::SandboxRow& row) {
+  row.snapshot = snapshot.id;
+  row.inherited_bytes = snapshot.bytes;
+  row.cpu_millis = request.cpu_millis.value_or(snapshot.cpu_millis);
+  row.memory_bytes = request.memory_bytes.value_or(snapshot.memory_bytes);
+  row.pids = request.pids.value_or(snapshot.pids);
+  row.disk_bytes = request.disk_bytes.value_or(snapshot.disk_bytes);
+  return check_disk(row);
 }
 
 // From then on nothing but its end is left of it, also after a restart.
@@ -78,10 +96,17 @@ Sandboxes::Sandboxes(Services services, Admission& admission, Templates& templat
       settled_(services.executor),
       kept_(services.executor) {}
 
-Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
-                                              const CreateSandbox& request) const {
+Result<store::SandboxRow> Sandboxes::make_row(
+    store::TenantId tenant, const CreateSandbox& request,
+    const std::optional<store::SnapshotRow>& snapshot) const {
   std::optional<store::Template> found;
   if (request.image) found = store::Template{.manifest = {}, .image = *request.image};
+  if (snapshot) {
+    // One that is gone meanwhile is not needed: all that must be there is the image.
+    auto known = templates_.find_template(tenant, snapshot->template_name);
+    found = store::Template{.manifest = {}, .image = snapshot->image};
+    if (known && *known) found->manifest = (*known)->manifest;
+  }
   if (!found) {
     ATOLL_TRY(found, templates_.find_template(tenant, request.template_name));
   }
@@ -106,6 +131,8 @@ Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
   row.cpu_time_ms = request.cpu_time_ms.value_or(defaults.cpu_time_ms);
   row.on_oom = request.on_oom == isolate::OnOom::kEndSandbox ? "sandbox" : "exec";
   row.required_extras = request.required_extras;
+  row.on_ttl = request.on_ttl;
+  row.auto_resume = request.auto_resume;
   row.ttl_ms = request.ttl_ms.value_or(defaults.ttl_ms);
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(defaults.idle_ttl_ms);
   row.metadata = request.metadata;
@@ -115,6 +142,7 @@ Result<store::SandboxRow> Sandboxes::make_row(store::TenantId tenant,
   } else {
     ATOLL_TRY(row.network, template_network(found->manifest));
   }
+  if (snapshot) ATOLL_TRY_VOID(inherit(*snapshot, request, row));
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
   row.ttl_from_ms = row.created_at_ms;
   row.generation = 1;
@@ -140,10 +168,16 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
     Secrets secrets(services_.driver, tenant);
     ATOLL_CO_TRY_VOID(co_await secrets.check(*request.network));
   }
+  std::optional<store::SnapshotRow> snapshot;
+  if (request.snapshot) {
+    ATOLL_CO_TRY(snapshot, co_await find_snapshot(services_.ledger, tenant, *request.snapshot));
+    request.template_name = snapshot->template_name;
+  }
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> held, co_await find_conflict(tenant, request));
   if (held) co_return Created{held, {}, Created::Origin::kFound};
-  ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request));
-  std::optional<WarmIsolate> warm = pool_.take(row);
+  ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request, snapshot));
+  std::optional<WarmIsolate> warm;
+  if (!row.snapshot) warm = pool_.take(row);
   ATOLL_CO_TRY(Reservation reservation, co_await reserve(limits_of(row), warm));
   if (warm) {
     row.id = warm->id;
@@ -214,7 +248,7 @@ Task<Result<std::shared_ptr<Sandbox>>> Sandboxes::find_conflict(store::TenantId 
   if (!request.name) co_return none;
   while (std::shared_ptr<Sandbox> held = find_named(tenant, *request.name)) {
     ATOLL_CO_TRY_VOID(check_usable(*held, request));
-    if (held->state() == State::kRunning) co_return held;
+    if (is_up(*held)) co_return held;
     co_await settled_.wait();
   }
   co_return none;
@@ -250,14 +284,16 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolat
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings) {
   const store::SandboxRow& row = sandbox->row();
   Basis basis{row.image, templates_.toolbox()};
-  isolate::LaunchSpec spec{row.id, row.image, limits_of(sandbox->row()).wall, row.nonce,
-                           basis.toolbox};
+  isolate::LaunchSpec spec{row.id,    row.image,     limits_of(row).wall,
+                           row.nonce, basis.toolbox, row.snapshot};
   auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   crash_point("create.launched");
   ATOLL_CO_TRY_VOID(co_await apply_network(services_, row));
   timings.launch = since(begin);
-  auto copied = co_await pool_.copy(row, basis);
+  // A copy would not have seen the files of a snapshot.
+  std::optional<WarmAgent> copied;
+  if (!row.snapshot) copied = co_await pool_.copy(row, basis);
   timings.from_zygote = copied.has_value();
   if (copied)
     sandbox->attach(std::move(*copied));
@@ -308,12 +344,8 @@ Task<Result<void>> Sandboxes::remove(store::TenantId tenant, SandboxId id) {
 }
 
 Task<Result<void>> Sandboxes::change(std::shared_ptr<Sandbox> sandbox, ChangeSandbox request) {
-  SandboxId id = sandbox->id();
-  while (changing_.contains(id)) co_await settled_.wait();
-  changing_.insert(id);
+  Pause::Turn turn = co_await Pause::take_turn(sandbox);
   auto changed = co_await change_sandbox(services_, sandbox, std::move(request));
-  changing_.erase(id);
-  settled_.notify_all();
   std::optional<SteadyTime> end = sandbox->lifetime().deadline();
   if (end && *end < wake_) due_.notify_all();
   co_return changed;
@@ -353,6 +385,8 @@ Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {
       co_await store_deleting(services_.ledger, sandbox->row().tenant, sandbox->id()));
   free_name(*sandbox);
   settled_.notify_all();
+  // What it left is read by a program inside.
+  if (sandbox->state() == State::kPaused) (void)co_await Pause::end(sandbox);
   co_await keep_artifacts_once(sandbox);
   co_return Result<void>();
 }
@@ -426,8 +460,10 @@ Task<void> Sandboxes::sweep() {
   for (std::shared_ptr<Sandbox> sandbox : due) {
     // Looked at again: while the others were ended it may have been put to use.
     Result<void> done;
-    if (is_expired(*sandbox, services_.clock.steady_now()) ||
-        sandbox->state() == State::kDeleting) {
+    bool expired = is_expired(*sandbox, services_.clock.steady_now());
+    if (expired && sandbox->state() == State::kRunning && sandbox->row().on_ttl == "pause") {
+      done = co_await Pause::begin(sandbox);
+    } else if (expired || sandbox->state() == State::kDeleting) {
       done = co_await delete_now(sandbox);
     } else if (is_unfinished(*sandbox)) {
       done = co_await free_isolate(sandbox);

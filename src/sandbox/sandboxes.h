@@ -27,6 +27,8 @@ struct CreateSandbox {
   std::string template_name;
   // Starts from this image instead, with the usual limits: for the setup of a template.
   std::optional<Digest> image;
+  // Starts with the files of this snapshot, and its template and limits where nothing else is said.
+  std::optional<SnapshotId> snapshot = {};
   std::optional<std::string> name;
   OnNameConflict on_name_conflict = OnNameConflict::kError;
   std::optional<store::Isolation> isolation;  // at least
@@ -39,7 +41,9 @@ struct CreateSandbox {
   std::optional<uint64_t> disk_bytes_per_second;
   std::optional<uint32_t> cpu_time_ms;
   isolate::OnOom on_oom = isolate::OnOom::kEndExec;
-  uint32_t required_extras = 0;  // bits of isolate::Extra
+  uint32_t required_extras = 0;   // bits of isolate::Extra
+  std::string on_ttl = "delete";  // as in the row
+  bool auto_resume = false;
   std::optional<uint64_t> ttl_ms;
   std::optional<uint64_t> idle_ttl_ms;
   std::string metadata = "{}";              // JSON object of strings
@@ -117,7 +121,8 @@ class Sandboxes {
   Task<Result<void>> end_delete(std::shared_ptr<Sandbox> sandbox);
   Task<void> keep_artifacts_once(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> adopt_row(store::SandboxRow row, bool isolate_exists);
-  Result<store::SandboxRow> make_row(store::TenantId tenant, const CreateSandbox& request) const;
+  Result<store::SandboxRow> make_row(store::TenantId tenant, const CreateSandbox& request,
+                                     const std::optional<store::SnapshotRow>& snapshot) const;
 
   Services services_;
   Admission& admission_;
@@ -127,9 +132,8 @@ class Sandboxes {
   std::map<Name, SandboxId> names_;
   SteadyTime wake_ = SteadyTime::max();  // when wait_due() returns, if it waits
   Event due_;
-  std::set<SandboxId> changing_;
   std::set<SandboxId> retired_;  // and not yet gone
-  Event settled_;                // a create, a deletion's first part or a change came to its end
+  Event settled_;                // a create or a deletion's first part came to its end
   std::set<SandboxId> keeping_;  // whose artifacts are being collected
   SteadyTime artifacts_swept_{};
   Event kept_;

@@ -276,7 +276,12 @@ Task<void> TemplateBuilds::collect() {
     log_warning("images are not collected", {used.error()});
     co_return;
   }
-  auto read = [](store::Catalog& catalog) { return catalog.sandboxes().all_images(); };
+  auto read = [](store::Catalog& catalog) -> Result<std::vector<Digest>> {
+    ATOLL_TRY(auto images, catalog.sandboxes().all_images());
+    ATOLL_TRY(auto kept, catalog.snapshots().all_images());
+    images.insert(images.end(), kept.begin(), kept.end());
+    return images;
+  };
   auto running = co_await sandboxes_.services().ledger.run(read);
   if (!running) {
     log_warning("images are not collected", {running.error()});

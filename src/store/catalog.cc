@@ -257,6 +257,42 @@ ALTER TABLE idempotency_keys ADD COLUMN run INTEGER;
     R"sql(
 ALTER TABLE sandboxes ADD COLUMN network TEXT NOT NULL DEFAULT '{}'
 )sql",
+    // A sandbox that is paused is "running" with a time: the column `state` has its values in a
+    // CHECK, and a table that others refer to cannot be made anew without losing their rows.
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN paused_at_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sandboxes ADD COLUMN on_ttl TEXT NOT NULL DEFAULT 'delete'
+  CHECK (on_ttl IN ('delete', 'pause'));
+ALTER TABLE sandboxes ADD COLUMN auto_resume INTEGER NOT NULL DEFAULT 0
+  CHECK (auto_resume IN (0, 1));
+ALTER TABLE context_runs ADD COLUMN frozen_ms INTEGER NOT NULL DEFAULT 0 CHECK (frozen_ms >= 0);
+)sql",
+    R"sql(
+CREATE TABLE snapshots (
+  tenant_id INTEGER NOT NULL REFERENCES tenants (tenant_id),
+  snapshot_id TEXT NOT NULL UNIQUE CHECK (length(snapshot_id) = 20),
+  parent_id TEXT CHECK (length(parent_id) = 20),
+  sandbox_id TEXT NOT NULL CHECK (length(sandbox_id) = 20),
+  label TEXT NOT NULL,
+  metadata TEXT NOT NULL,
+  reason TEXT NOT NULL CHECK (reason IN ('asked', 'rollback', 'fork', 'checkpoint')),
+  bytes INTEGER NOT NULL CHECK (bytes >= 0),
+  created_at_ms INTEGER NOT NULL,
+  template_name TEXT NOT NULL,
+  image BLOB NOT NULL CHECK (length(image) = 32),
+  cpu_millis INTEGER NOT NULL,
+  memory_bytes INTEGER NOT NULL,
+  pids INTEGER NOT NULL,
+  disk_bytes INTEGER NOT NULL,
+  PRIMARY KEY (tenant_id, snapshot_id),
+  FOREIGN KEY (tenant_id, parent_id) REFERENCES snapshots (tenant_id, snapshot_id)
+) STRICT;
+CREATE INDEX snapshots_by_age ON snapshots (tenant_id, created_at_ms, snapshot_id);
+CREATE INDEX snapshots_by_parent ON snapshots (tenant_id, parent_id);
+ALTER TABLE sandboxes ADD COLUMN snapshot_id TEXT;
+ALTER TABLE sandboxes ADD COLUMN inherited_bytes INTEGER NOT NULL DEFAULT 0
+  CHECK (inherited_bytes >= 0);
+)sql",
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
   "sandbox_id, tenant_id, context_id, run, state, code, environment, timeout_ms, "               \
   "created_at_ms, started_at_ms, exec, input_offset, stdout_begin, stderr_begin, speech_begin, " \
   "marks_begin, stdout_end, stderr_end, speech_end, wall_us, verdict, exit_code, signal, "       \
-  "limits_hit, state_lost, failure"
+  "limits_hit, state_lost, failure, frozen_ms"
 
 struct Ids {
   SandboxId sandbox;
@@ -67,6 +67,7 @@ Result<RunRow> read_run(Query& query) {
   row.limits_hit = query.uint32();
   row.state_lost = query.uint32() == 1;
   row.failure = query.text();
+  row.frozen_ms = query.uint64();
   ATOLL_TRY_VOID(query.row_done());
   return row;
 }
@@ -136,13 +137,14 @@ Result<void> ContextRows::update_run(const RunRow& row) {
           "UPDATE context_runs SET state = ?, started_at_ms = ?, exec = ?, input_offset = ?, "
           "stdout_begin = ?, stderr_begin = ?, speech_begin = ?, marks_begin = ?, stdout_end = ?, "
           "stderr_end = ?, speech_end = ?, wall_us = ?, verdict = ?, exit_code = ?, signal = ?, "
-          "limits_hit = ?, state_lost = ?, failure = ? WHERE tenant_id = ? AND sandbox_id = ? "
+          "limits_hit = ?, state_lost = ?, failure = ?, frozen_ms = ? "
+          "WHERE tenant_id = ? AND sandbox_id = ? "
           "AND context_id = ? AND run = ? AND state <> 'ended'",
           row.state, row.started_at_ms, row.exec, row.input_offset, row.stdout_begin,
           row.stderr_begin, row.speech_begin, row.marks_begin, row.stdout_end, row.stderr_end,
           row.speech_end, row.wall_us, row.verdict, row.exit_code, row.signal, row.limits_hit,
-          row.state_lost ? 1 : 0, row.failure, row.tenant.number(), row.sandbox.view(),
-          row.context.view(), row.number));
+          row.state_lost ? 1 : 0, row.failure, row.frozen_ms, row.tenant.number(),
+          row.sandbox.view(), row.context.view(), row.number));
   return {};
 }
 

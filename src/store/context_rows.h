@@ -40,6 +40,7 @@ struct RunRow {
   int64_t created_at_ms = 0;
   // What follows is known when it runs.
   int64_t started_at_ms = 0;
+  uint64_t frozen_ms = 0;  // since then, and not counted
   uint32_t exec = 0;
   uint64_t input_offset = 0;
   uint64_t stdout_begin = 0, stderr_begin = 0, speech_begin = 0, marks_begin = 0;

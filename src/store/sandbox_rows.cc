@@ -11,7 +11,11 @@ namespace {
   "sandbox_id, tenant_id, image, name, state, template_name, cpu_millis, memory_bytes, pids, " \
   "disk_bytes, output_bytes, open_files, disk_bytes_per_second, on_oom, cpu_time_ms, "         \
   "required_extras, ttl_ms, idle_ttl_ms, nonce, metadata, environment, created_at_ms, "        \
-  "failure, generation, next_exec, ttl_from_ms, limits_unsettled, network"
+  "failure, generation, next_exec, ttl_from_ms, limits_unsettled, network, "                   \
+  "on_ttl, auto_resume, paused_at_ms, snapshot_id, inherited_bytes"
+
+// What a sandbox is shown as.
+#define SHOWN_STATE "iif(state = 'running' AND paused_at_ms <> 0, 'paused', state)"
 
 Result<SandboxRow> read_row(Query& query) {
   std::string id_text = query.text();
@@ -46,6 +50,11 @@ Result<SandboxRow> read_row(Query& query) {
   row.ttl_from_ms = query.int64();
   row.limits_unsettled = query.uint32() != 0;
   row.network = query.text();
+  row.on_ttl = query.text();
+  row.auto_resume = query.uint32() != 0;
+  row.paused_at_ms = query.int64();
+  if (auto snapshot = query.text_or_null()) row.snapshot = SnapshotId::parse(*snapshot);
+  row.inherited_bytes = query.uint64();
   ATOLL_TRY_VOID(query.row_done());
   return row;
 }
@@ -82,16 +91,19 @@ std::optional<SandboxCursor> SandboxCursor::parse(std::string_view text) {
 }
 
 Result<void> SandboxRows::insert(const SandboxRow& row) {
+  std::optional<std::string_view> snapshot;
+  if (row.snapshot) snapshot = row.snapshot->view();
   auto inserted = database_.run(
       "INSERT INTO sandboxes (" SANDBOX_COLUMNS
       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?)",
+      "?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row.id.view(), row.tenant.number(), Blob(row.image.bytes()), row.name, row.state,
       row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes,
       row.output_bytes, row.open_files, row.disk_bytes_per_second, row.on_oom, row.cpu_time_ms,
       row.required_extras, row.ttl_ms, row.idle_ttl_ms, Blob(row.nonce), row.metadata,
       row.environment, row.created_at_ms, row.failure, row.generation, row.next_exec,
-      row.ttl_from_ms, uint32_t{row.limits_unsettled}, row.network);
+      row.ttl_from_ms, uint32_t{row.limits_unsettled}, row.network, row.on_ttl,
+      uint32_t{row.auto_resume}, row.paused_at_ms, snapshot, row.inherited_bytes);
   if (inserted) return {};
   Error error = std::move(inserted).error();
   if (row.name && error.code() == Code::kConflict)
@@ -109,17 +121,28 @@ Result<void> SandboxRows::set_state(TenantId tenant, const SandboxId& id, std::s
   return {};
 }
 
+Result<void> SandboxRows::set_paused(const SandboxRow& row) {
+  ATOLL_TRY(int64_t changed,
+            database_.run("UPDATE sandboxes SET paused_at_ms = ?, ttl_from_ms = ? "
+                          "WHERE tenant_id = ? AND sandbox_id = ?",
+                          row.paused_at_ms, row.ttl_from_ms, row.tenant.number(), row.id.view()));
+  if (changed == 0) return no_such_sandbox(row.id);
+  return {};
+}
+
 Result<void> SandboxRows::change(const SandboxRow& row) {
   ATOLL_TRY(
       int64_t changed,
       database_.run("UPDATE sandboxes SET cpu_millis = ?, memory_bytes = ?, pids = ?, "
                     "disk_bytes = ?, output_bytes = ?, open_files = ?, disk_bytes_per_second = ?, "
                     "cpu_time_ms = ?, ttl_ms = ?, ttl_from_ms = ?, idle_ttl_ms = ?, metadata = ?, "
-                    "limits_unsettled = ?, network = ? WHERE tenant_id = ? AND sandbox_id = ?",
+                    "limits_unsettled = ?, network = ?, on_ttl = ?, auto_resume = ? "
+                    "WHERE tenant_id = ? AND sandbox_id = ?",
                     row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes, row.output_bytes,
                     row.open_files, row.disk_bytes_per_second, row.cpu_time_ms, row.ttl_ms,
                     row.ttl_from_ms, row.idle_ttl_ms, row.metadata, uint32_t{row.limits_unsettled},
-                    row.network, row.tenant.number(), row.id.view()));
+                    row.network, row.on_ttl, uint32_t{row.auto_resume}, row.tenant.number(),
+                    row.id.view()));
   if (changed == 0) return no_such_sandbox(row.id);
   return {};
 }
@@ -150,7 +173,7 @@ Result<std::vector<SandboxRow>> SandboxRows::list(TenantId tenant, const Sandbox
   ATOLL_TRY(Query query,
             database_.query("SELECT " SANDBOX_COLUMNS " FROM sandboxes "
                             "WHERE tenant_id = ? AND (created_at_ms, sandbox_id) > (?, ?) "
-                            "AND state = coalesce(?, state) "
+                            "AND " SHOWN_STATE " = coalesce(?, " SHOWN_STATE ") "
                             "AND NOT EXISTS (SELECT 1 FROM json_each(?) AS pair WHERE NOT EXISTS "
                             "(SELECT 1 FROM json_each(sandboxes.metadata) AS held "
                             "WHERE held.key = pair.value ->> 0 AND held.value = pair.value ->> 1)) "

@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/snapshot_id.h"
 #include "store/database.h"
 #include "store/tenant.h"
 
@@ -30,13 +31,18 @@ struct SandboxRow {
   uint64_t disk_bytes = 0;
   uint64_t output_bytes = 0;  // per stream of each exec
   uint32_t open_files = 1024;
-  uint64_t disk_bytes_per_second = 0;  // 0: not limited
-  std::string on_oom = "exec";         // "exec" | "sandbox": what an out-of-memory kill ends
-  uint32_t cpu_time_ms = 0;            // of each exec that does not say; 0: not limited
-  uint32_t required_extras = 0;        // bits of isolate::Extra, which are never renumbered
-  uint64_t ttl_ms = 0;                 // 0: none
-  int64_t ttl_from_ms = 0;             // when it began to count
-  uint64_t idle_ttl_ms = 0;            // 0: none
+  uint64_t disk_bytes_per_second = 0;       // 0: not limited
+  std::string on_oom = "exec";              // "exec" | "sandbox": what an out-of-memory kill ends
+  uint32_t cpu_time_ms = 0;                 // of each exec that does not say; 0: not limited
+  uint32_t required_extras = 0;             // bits of isolate::Extra, which are never renumbered
+  uint64_t ttl_ms = 0;                      // 0: none
+  int64_t ttl_from_ms = 0;                  // when it began to count
+  uint64_t idle_ttl_ms = 0;                 // 0: none
+  std::string on_ttl = "delete";            // "delete" | "pause": what the end of either ttl does
+  bool auto_resume = false;                 // whoever uses what is inside lets it go on
+  int64_t paused_at_ms = 0;                 // not 0: "running", and frozen since then
+  std::optional<SnapshotId> snapshot = {};  // what its files come from, or were last kept as
+  uint64_t inherited_bytes = 0;             // that its layer began with
   std::array<unsigned char, 16> nonce{};
   std::string metadata = "{}";     // JSON object
   std::string environment = "{}";  // JSON: default environment of execs
@@ -63,7 +69,7 @@ struct SandboxCursor {
 
 // Part of a tenant's list, the oldest first.
 struct SandboxQuery {
-  std::optional<std::string> state = {};
+  std::optional<std::string> state = {};  // also "paused"
   std::string metadata = "[]";  // JSON: [key, value] pairs that must all be in a sandbox's
   std::optional<SandboxCursor> after = {};
   size_t limit = kMaxPageRows;  // at most kMaxPageRows
@@ -78,7 +84,9 @@ class SandboxRows {
   // kNotFound also for another tenant's id, here and below.
   Result<void> set_state(TenantId tenant, const SandboxId& id, std::string_view state,
                          std::string_view failure);
-  // Limits, ttls and metadata, as in `row`.
+  // paused_at_ms and ttl_from_ms, as in `row`.
+  Result<void> set_paused(const SandboxRow& row);
+  // Limits, ttls, what they do, and metadata, as in `row`.
   Result<void> change(const SandboxRow& row);
   // Its execs go with it.
   Result<void> remove(TenantId tenant, const SandboxId& id);

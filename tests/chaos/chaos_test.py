@@ -30,6 +30,9 @@ DAEMON_POINTS = {
     "delete.row": "delete", "input.taken": "feed",
     "patch.begun": "patch", "patch.limits": "patch", "patch.row": "patch",
     "adopt.row": "restart", "adopt.done": "restart",
+    "pause.row": "pause", "pause.frozen": "pause", "resume.thawed": "pause", "resume.row": "pause",
+    "snapshot.cut": "keep", "snapshot.row": "keep", "snapshot.unlisted": "keep",
+    "fork.cut": "fork", "fork.made": "fork", "fork.done": "fork",
 }
 # Where the warden dies. Launches and removals are children of it: launch.… and remove.… end one of
 # those, the others the warden itself.
@@ -39,6 +42,8 @@ WARDEN_POINTS = {f"launch.{step}": "create" for step in LAUNCH_STEPS} | {
     "request.received": "create", "helper.started": "create", "helper.ended": "create",
     "remove.begun": "delete", "remove.groups": "delete", "remove.layer": "delete",
     "remove.uids": "delete",
+    "freeze.note": "pause", "freeze.group": "pause", "thaw.group": "pause",
+    "snapshot.frozen": "keep", "snapshot.cut": "keep", "snapshot.remove": "keep",
 }
 # Where an agent dies; most are frames that it was sent.
 AGENT_POINTS = {
@@ -134,6 +139,42 @@ class Chaos(atoll.SystemTest):
         atoll.wait_for("every sandbox to be gone", none_left, 20)
 
     # The requests. Each runs against a server that may die in the middle: status 0.
+
+    def again_until(self, status, method, path, body=None):
+        """Sent again, as a client would, until it is answered so."""
+        def answered():
+            answer = self.atoll.try_request(method, path, body)
+            return answer.status == status and (answer,)
+        return atoll.wait_for(f"{method} {path} to be done", answered, 20)[0]
+
+    def pause(self):
+        for verb, state in (("pause", "paused"), ("resume", "running")):
+            answer = self.again_until(200, "POST", f"/v1/sandboxes/{self.sandbox}/{verb}")
+            self.assertEqual(answer.json["state"], state)
+
+    def keep(self):
+        """A snapshot that was acknowledged is there with its files, and goes when it is deleted."""
+        written = self.atoll.request("PUT", f"/v1/sandboxes/{self.sandbox}/files/tmp/kept", b"kept",
+                                     headers={"Content-Type": "application/octet-stream"})
+        self.assertIn(written.status, (200, 201))
+        made = self.again_until(201, "POST", f"/v1/sandboxes/{self.sandbox}/snapshots", {})
+        snapshot = made.json["id"]
+        self.again_until(200, "GET", f"/v1/snapshots/{snapshot}")
+        child = self.again_until(201, "POST", "/v1/sandboxes", {"snapshot": snapshot}).json["id"]
+        read = self.again_until(200, "GET", f"/v1/sandboxes/{child}/files/tmp/kept")
+        self.assertEqual(read.body, b"kept")
+        for each in self.again_until(200, "GET", "/v1/snapshots").json["snapshots"]:
+            path = f"/v1/snapshots/{each['id']}?children=adopt"
+
+            def gone():
+                return self.atoll.try_request("DELETE", path).status in (204, 404)
+            atoll.wait_for("the snapshot to be gone", gone, 20)
+        self.assertEqual(self.again_until(200, "GET", "/v1/snapshots").json["snapshots"], [])
+
+    def fork(self):
+        """Whatever a fork that was not acknowledged has made, its snapshot is gone."""
+        self.again_until(201, "POST", f"/v1/sandboxes/{self.sandbox}/fork", {"count": 2})
+        self.assertEqual(self.again_until(200, "GET", "/v1/snapshots").json["snapshots"], [])
 
     def create(self, client=None):
         body = {"template": "python", "metadata": {"number": str(random.random())}}

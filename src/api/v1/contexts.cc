@@ -11,6 +11,7 @@
 #include "sandbox/context_language.h"
 #include "sandbox/context_start.h"
 #include "sandbox/environment.h"
+#include "sandbox/pause.h"
 #include "sandbox/trust.h"
 
 namespace atl::api::v1 {
@@ -96,6 +97,7 @@ http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
 // {"start": the place in the code, in characters, that each of "matches" begins at}.
 http::Task<Reply> complete(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(NamedContext named, named_context(call, sandboxes));
+  ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(named.sandbox));
   ATOLL_CO_TRY(json::object asked, parse_object(call.body));
   ObjectReader reader(asked);
   std::string code = reader.text("code", sandbox::kMaxCodeBytes);
@@ -107,6 +109,7 @@ http::Task<Reply> complete(Call& call, Sandboxes& sandboxes) {
 
 http::Task<Reply> interrupt(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(NamedContext named, named_context(call, sandboxes));
+  ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(named.sandbox));
   ATOLL_CO_TRY(bool interrupted, named.context->interrupt());
   json::object object;
   object["interrupted"] = interrupted;
@@ -115,6 +118,7 @@ http::Task<Reply> interrupt(Call& call, Sandboxes& sandboxes) {
 
 http::Task<Reply> restart(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(NamedContext named, named_context(call, sandboxes));
+  ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(named.sandbox));
   named.context->restart();
   ATOLL_CO_TRY_VOID(co_await named.context->wait_ready());
   co_return std::optional(json_reply(200, context_json(*named.context)));
@@ -122,6 +126,7 @@ http::Task<Reply> restart(Call& call, Sandboxes& sandboxes) {
 
 http::Task<Reply> remove(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(NamedContext named, named_context(call, sandboxes));
+  ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(named.sandbox));
   ATOLL_CO_TRY_VOID(co_await named.sandbox->contexts().remove(named.context));
   http::Response response;
   response.status = 204;

@@ -10,6 +10,7 @@
 #include "api/v1/exec_json.h"
 #include "api/v1/execs.h"
 #include "api/v1/sandboxes.h"
+#include "sandbox/pause.h"
 
 namespace atl::api::v1 {
 
@@ -190,6 +191,7 @@ http::Task<Reply> attach(Call& call, Sandboxes& sandboxes) {
   using namespace boost::asio::experimental::awaitable_operators;
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await named_exec(call, sandboxes));
+  ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(sandbox));
   ATOLL_CO_TRY(AttachCall parsed, parse_attach(call.exchange.request(), *exec));
   if (!call.exchange.wants_web_socket())
     co_return Error(Code::kInvalid, "this route speaks WebSocket only")

@@ -10,6 +10,7 @@
 #include "api/v1/execs.h"
 #include "api/v1/sandboxes.h"
 #include "api/v1/signal_names.h"
+#include "sandbox/pause.h"
 
 namespace atl::api::v1 {
 
@@ -100,6 +101,7 @@ http::Task<Result<void>> end_input(Call& call, ExecControl& control,
 http::Task<Reply> write_stdin(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await named_exec(call, sandboxes));
+  ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(sandbox));
   ATOLL_CO_TRY(InputCall input, parse_input(call.exchange.request()));
   if (exec->ended()) co_return not_running();
   if (requested("stdin_open", *exec) != true)
@@ -131,6 +133,7 @@ std::optional<http::Response> no_content() {
 http::Task<Reply> resize(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await named_exec(call, sandboxes));
+  ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(sandbox));
   ATOLL_CO_TRY(json::object object, parse_object(call.body));
   ATOLL_CO_TRY(agent::TerminalSize size, parse_terminal_size(object, ""));
   ATOLL_CO_TRY_VOID(check_terminal(*exec));
@@ -141,6 +144,7 @@ http::Task<Reply> resize(Call& call, Sandboxes& sandboxes) {
 http::Task<Reply> signal(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await named_exec(call, sandboxes));
+  ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(sandbox));
   ATOLL_CO_TRY(json::object object, parse_object(call.body));
   ATOLL_CO_TRY(int number, parse_signal(object));
   ATOLL_CO_TRY_VOID(sandbox->execs().control().signal(*exec, number));

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "http/relay.h"
 #include "sandbox/files.h"
+#include "sandbox/pause.h"
 
 namespace atl::api::v1 {
 
@@ -105,6 +106,7 @@ http::Task<Reply> pass_on(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   PortSegment segment = parse_segment(call.parameters.at(1));
   if (!segment.port) co_return not_a_port();
+  ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(sandbox));
   ATOLL_CO_TRY(auto channel, sandbox->channels().open_port(*segment.port));
   PortUpstream upstream(std::move(channel));
   auto relayed = co_await http::relay(call.exchange, upstream, relay_request(call, *segment.port));

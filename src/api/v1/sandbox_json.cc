@@ -59,7 +59,9 @@ json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
   object["id"] = row.id.view();
   object["name"] = nullptr;
   if (row.name) object["name"] = *row.name;
-  object["state"] = live ? sandbox::state_name(live->state()) : row.state;
+  bool paused = row.state == "running" && row.paused_at_ms != 0;
+  std::string_view stored = paused ? "paused" : std::string_view(row.state);
+  object["state"] = live ? sandbox::state_name(live->state()) : stored;
   object["template"] = row.template_name;
   object["isolation"] = "jail";
   object["limits"] = limits_json(row);
@@ -69,8 +71,8 @@ json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
   std::optional<WallTime> ends_at = live ? live->lifetime().ends_at() : std::nullopt;
   object["ends_at"] = nullptr;
   if (ends_at) object["ends_at"] = to_rfc3339(*ends_at);
-  object["on_ttl"] = "delete";
-  object["auto_resume"] = false;
+  object["on_ttl"] = row.on_ttl;
+  object["auto_resume"] = row.auto_resume;
   object["persistence"] = "ephemeral";
   object["network"] = network_json(row.network);
   WallTime created{std::chrono::milliseconds(row.created_at_ms)};

@@ -26,7 +26,7 @@ constexpr size_t kMaxRequired = 16;
 constexpr size_t kMaxRequiredBytes = 64;
 constexpr size_t kMaxNameBytes = 63;
 constexpr size_t kMaxMetadataFilters = 16;
-constexpr std::string_view kStates[] = {"creating", "running", "failed", "deleting"};
+constexpr std::string_view kStates[] = {"creating", "running", "paused", "failed", "deleting"};
 
 // Never one that could be an id: a path names a sandbox by either.
 bool is_name(std::string_view text) {
@@ -42,6 +42,14 @@ OnNameConflict parse_on_name_conflict(ObjectReader& reader) {
   if (!choice || *choice == "error") return OnNameConflict::kError;
   if (*choice != "use") reader.refuse("on_name_conflict", "must be \"error\" or \"use\"");
   return OnNameConflict::kUse;
+}
+
+// What the end of a ttl does.
+std::optional<std::string> parse_on_ttl(ObjectReader& reader) {
+  auto choice = reader.optional_text("on_ttl", 16);
+  if (choice && *choice != "delete" && *choice != "pause")
+    reader.refuse("on_ttl", "must be \"delete\" or \"pause\"");
+  return choice;
 }
 
 Error invalid(std::string_view field, std::string message) {
@@ -170,7 +178,14 @@ Result<CreateSandbox> parse_create(std::string_view body) {
   ATOLL_TRY(json::object object, parse_object(body));
   ObjectReader reader(object);
   CreateSandbox request;
-  request.template_name = reader.text("template", 128);
+  auto snapshot = reader.optional_text("snapshot", SnapshotId::kLength);
+  if (snapshot) {
+    request.snapshot = SnapshotId::parse(*snapshot);
+    if (!request.snapshot) reader.refuse("snapshot", "is not the id of a snapshot");
+    if (reader.has("template")) reader.refuse("template", "and snapshot exclude each other");
+  } else {
+    request.template_name = reader.text("template", 128);
+  }
   request.name = reader.optional_text("name", kMaxNameBytes);
   if (request.name && !is_name(*request.name))
     reader.refuse("name", "must begin with a letter, have only a-z, 0-9 and -, and not be an id");
@@ -182,6 +197,8 @@ Result<CreateSandbox> parse_create(std::string_view body) {
   request.ttl_ms = reader.optional_integer("ttl_ms", 1, sandbox::kMaxTtlMs);
   request.idle_ttl_ms =
       reader.optional_integer("idle_ttl_ms", sandbox::kMinIdleTtlMs, sandbox::kMaxTtlMs);
+  request.on_ttl = parse_on_ttl(reader).value_or("delete");
+  request.auto_resume = reader.optional_boolean("auto_resume").value_or(false);
   request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
   TextPairs variables = reader.text_pairs("env", kMaxPairs, kMaxPairBytes);
   for (const auto& [name, value] : variables)
@@ -201,12 +218,14 @@ Result<ChangeSandbox> parse_change(std::string_view body) {
   request.idle_ttl_ms =
       reader.optional_integer("idle_ttl_ms", sandbox::kMinIdleTtlMs, sandbox::kMaxTtlMs);
   if (reader.is_null("idle_ttl_ms")) request.idle_ttl_ms = 0;
+  request.on_ttl = parse_on_ttl(reader);
+  request.auto_resume = reader.optional_boolean("auto_resume");
   TextPairs metadata = reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes);
   if (reader.has("metadata")) request.metadata = to_json_text(metadata);
   if (const json::object* limits = reader.optional_object("limits"))
     parse_limits(*limits, request, reader);
   request.network = parse_network(reader);
-  for (const char* name : {"ttl_ms", "metadata", "limits", "network"})
+  for (const char* name : {"ttl_ms", "on_ttl", "auto_resume", "metadata", "limits", "network"})
     if (reader.is_null(name)) reader.refuse(name, "must not be null");
   ATOLL_TRY_VOID(reader.finish());
   return request;
@@ -225,7 +244,7 @@ Result<store::SandboxQuery> parse_query(const std::string& query) {
   ATOLL_TRY(wanted.state, at_most_one(query, "state"));
   if (wanted.state &&
       std::find(std::begin(kStates), std::end(kStates), *wanted.state) == std::end(kStates))
-    return invalid("state", "state must be creating, running, failed or deleting");
+    return invalid("state", "state must be creating, running, paused, failed or deleting");
   ATOLL_TRY(wanted.metadata, parse_metadata_filters(query));
   return wanted;
 }

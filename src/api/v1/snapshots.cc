@@ -1,0 +1,153 @@
+#include "api/v1/snapshots.h"
+
+#include <charconv>
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "api/json_reader.h"
+#include "api/json_reply.h"
+#include "api/query.h"
+#include "api/v1/sandboxes.h"
+#include "base/clock.h"
+
+namespace atl::api::v1 {
+
+namespace json = boost::json;
+using sandbox::CutSnapshot;
+using sandbox::Sandbox;
+using sandbox::Sandboxes;
+using sandbox::Snapshots;
+
+namespace {
+
+constexpr size_t kMaxPairs = 64;
+constexpr size_t kMaxPairBytes = 8 * 1024;
+
+Error no_such_snapshot() {
+  return Error(Code::kNotFound, "there is no such snapshot").with_reason("snapshot_not_found");
+}
+
+json::object snapshot_json(const store::SnapshotRow& row) {
+  json::object object;
+  object["id"] = row.id.view();
+  object["parent"] = nullptr;
+  if (row.parent) object["parent"] = row.parent->view();
+  object["sandbox"] = row.sandbox.view();
+  object["label"] = row.label;
+  json::error_code error;
+  object["metadata"] = json::parse(row.metadata, error);
+  object["reason"] = row.reason;
+  object["stage"] = "local";
+  object["memory"] = false;
+  object["template"] = row.template_name;
+  object["bytes"] = row.bytes;
+  object["created_at"] = to_rfc3339(WallTime{std::chrono::milliseconds(row.created_at_ms)});
+  return object;
+}
+
+Result<CutSnapshot> parse_cut(std::string_view body) {
+  ATOLL_TRY(json::object object, parse_object(body));
+  CutSnapshot request;
+  ObjectReader reader(object);
+  request.label = reader.optional_text("label", sandbox::kMaxLabelBytes).value_or("");
+  json::object metadata;
+  for (const auto& [name, value] : reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes))
+    metadata[name] = value;
+  request.metadata = json::serialize(metadata);
+  ATOLL_TRY_VOID(reader.finish());
+  return request;
+}
+
+http::Task<Reply> cut(Call& call, Sandboxes& sandboxes, Snapshots& snapshots) {
+  ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
+  ATOLL_CO_TRY(CutSnapshot request, parse_cut(call.body));
+  auto kept = co_await snapshots.cut(sandbox, std::move(request));
+  if (!kept) co_return std::move(kept).error();
+  json::object object = snapshot_json(kept->row);
+  object["frozen_ms"] = to_ms(static_cast<uint64_t>(kept->frozen.count()));
+  http::Response response = json_reply(201, object);
+  response.headers.add("Location", "/v1/snapshots/" + kept->row.id.string());
+  co_return std::optional(std::move(response));
+}
+
+// "<milliseconds>-<id>": the place after a row of the list.
+bool parse_cursor(std::string_view text, store::SnapshotQuery& query) {
+  size_t dash = text.find('-');
+  if (dash == text.npos || dash == 0) return false;
+  auto [end, error] = std::from_chars(text.data(), text.data() + dash, query.after_ms);
+  auto id = SnapshotId::parse(text.substr(dash + 1));
+  if (error != std::errc() || end != text.data() + dash || !id) return false;
+  query.after_id = id->string();
+  return true;
+}
+
+Result<store::SnapshotQuery> parse_list(const http::Request& request) {
+  store::SnapshotQuery query;
+  auto limit = page_limit(request.query);
+  if (!limit) return invalid_parameter("limit", "must be a whole number from 1 to 1000");
+  query.limit = *limit;
+  ATOLL_TRY(auto cursor, text_parameter("cursor", request));
+  if (cursor && !parse_cursor(*cursor, query))
+    return invalid_parameter("cursor", "is not one that this API gave out");
+  ATOLL_TRY(auto sandbox, text_parameter("sandbox", request));
+  if (sandbox) query.sandbox = SandboxId::parse(*sandbox);
+  if (sandbox && !query.sandbox) return invalid_parameter("sandbox", "must be the id of a sandbox");
+  return query;
+}
+
+http::Task<Reply> list(Call& call, Sandboxes&, Snapshots& snapshots) {
+  ATOLL_CO_TRY(store::SnapshotQuery query, parse_list(call.exchange.request()));
+  ATOLL_CO_TRY(auto rows, co_await snapshots.list(call.tenant, query));
+  json::array items;
+  for (const store::SnapshotRow& row : rows) items.push_back(snapshot_json(row));
+  json::object object;
+  object["snapshots"] = std::move(items);
+  object["next_cursor"] = nullptr;
+  if (rows.size() == query.limit)
+    object["next_cursor"] =
+        std::to_string(rows.back().created_at_ms) + "-" + rows.back().id.string();
+  co_return std::optional(json_reply(200, object));
+}
+
+http::Task<Reply> show(Call& call, Sandboxes& sandboxes, Snapshots&) {
+  auto id = SnapshotId::parse(call.parameters.at(0));
+  if (!id) co_return no_such_snapshot();
+  sandbox::Ledger& ledger = sandboxes.services().ledger;
+  ATOLL_CO_TRY(auto row, co_await sandbox::find_snapshot(ledger, call.tenant, *id));
+  co_return std::optional(json_reply(200, snapshot_json(row)));
+}
+
+http::Task<Reply> remove(Call& call, Sandboxes&, Snapshots& snapshots) {
+  auto id = SnapshotId::parse(call.parameters.at(0));
+  if (!id) co_return no_such_snapshot();
+  ATOLL_CO_TRY(auto children, text_parameter("children", call.exchange.request()));
+  if (children && *children != "refuse" && *children != "adopt")
+    co_return invalid_parameter("children", "must be \"refuse\" or \"adopt\"");
+  bool adopt = children == "adopt";
+  auto orphans = adopt ? store::Orphans::kAdopt : store::Orphans::kRefuse;
+  ATOLL_CO_TRY_VOID(co_await snapshots.remove(call.tenant, *id, orphans));
+  http::Response response;
+  response.status = 204;
+  co_return std::optional(std::move(response));
+}
+
+}  // namespace
+
+void add_snapshot_routes(Router& router, Sandboxes& sandboxes, Snapshots& snapshots) {
+  using http::Method;
+  auto bind = [&sandboxes, &snapshots](auto action) {
+    return
+        [&sandboxes, &snapshots, action](Call& call) { return action(call, sandboxes, snapshots); };
+  };
+  router.add({.method = Method::kPost,
+              .pattern = "/v1/sandboxes/{id}/snapshots",
+              .action = bind(cut),
+              .effect = Route::Effect::kCreates});
+  router.add({Method::kGet, "/v1/snapshots", bind(list)});
+  router.add({Method::kGet, "/v1/snapshots/{snapshot}", bind(show)});
+  router.add({Method::kDelete, "/v1/snapshots/{snapshot}", bind(remove)});
+}
+
+}  // namespace atl::api::v1

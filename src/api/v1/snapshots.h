@@ -1,0 +1,13 @@
+// Snapshots: POST …/snapshots of a sandbox, GET /v1/snapshots, GET and DELETE /v1/snapshots/{s}.
+#pragma once
+
+#include "api/router.h"
+#include "sandbox/sandboxes.h"
+#include "sandbox/snapshots.h"
+
+namespace atl::api::v1 {
+
+void add_snapshot_routes(Router& router, sandbox::Sandboxes& sandboxes,
+                         sandbox::Snapshots& snapshots);
+
+}  // namespace atl::api::v1

@@ -1,0 +1,144 @@
+#include "cli/state_commands.h"
+
+#include <stdio.h>
+
+#include "cli/api.h"
+#include "cli/exit_code.h"
+#include "cli/readable.h"
+#include "cli/snapshot_tree.h"
+#include "cli/terminal.h"
+
+namespace atl::cli {
+namespace {
+
+namespace json = boost::json;
+
+Result<std::string> snapshot_target(const std::string& id) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789";
+  if (id.empty() || id.size() > 64 || id.find_first_not_of(kAllowed) != id.npos)
+    return Error(Code::kInvalid, "\"" + id + "\" is not the id of a snapshot");
+  return "/v1/snapshots/" + id;
+}
+
+Result<int> create_snapshot(const CommandLine& line, Api& api, const SnapshotCommand& command) {
+  ATOLL_TRY(std::string target, sandbox_target(command.ids.at(0)));
+  json::object body{{"label", command.label}};
+  json::object metadata;
+  for (const auto& [name, value] : command.metadata) metadata[name] = value;
+  if (!metadata.empty()) body["metadata"] = std::move(metadata);
+  ATOLL_TRY(json::object made, api.call({.method = http::Method::kPost,
+                                         .target = target + "/snapshots",
+                                         .body = std::move(body)}));
+  if (line.format == Format::kJson)
+    print_json(made);
+  else
+    printf("%s\n", readable_field(made, "id").c_str());
+  return 0;
+}
+
+Result<json::array> list_snapshots(Api& api, const SnapshotCommand& command) {
+  std::string target = "/v1/snapshots";
+  if (!command.ids.empty()) {
+    // A name may stand for the id here too.
+    ATOLL_TRY(json::object sandbox, api.show_sandbox(command.ids.front()));
+    target += "?sandbox=" + percent_encode(text_field(sandbox, "id"));
+  }
+  return api.list(target, "snapshots");
+}
+
+void print_list(const json::array& rows) {
+  printf("%-22s %-22s %-20s %11s %s\n", "ID", "SANDBOX", "LABEL", "BYTES", "CREATED");
+  for (const json::value& row : rows) {
+    if (!row.is_object()) continue;
+    const json::object& snapshot = row.as_object();
+    printf("%-22s %-22s %-20s %11s %s\n", readable_field(snapshot, "id").c_str(),
+           readable_field(snapshot, "sandbox").c_str(), readable_field(snapshot, "label").c_str(),
+           readable_field(snapshot, "bytes").c_str(),
+           readable_field(snapshot, "created_at").c_str());
+  }
+}
+
+Result<int> show_snapshot(const CommandLine& line, Api& api, const std::string& id) {
+  ATOLL_TRY(std::string target, snapshot_target(id));
+  ATOLL_TRY(json::object snapshot, api.call({.target = target}));
+  if (line.format == Format::kJson) {
+    print_json(snapshot);
+    return 0;
+  }
+  for (const auto& field : snapshot)
+    printf("%-16s %s\n", escape_line(std::string(field.key())).c_str(),
+           readable(field.value()).c_str());
+  return 0;
+}
+
+Result<int> remove_snapshots(const CommandLine& line, Api& api, const SnapshotCommand& command) {
+  bool adopt = command.children == SnapshotCommand::Children::kAdopt;
+  json::array removed;
+  for (const std::string& id : command.ids) {
+    ATOLL_TRY(std::string target, snapshot_target(id));
+    if (adopt) target += "?children=adopt";
+    ATOLL_TRY([[maybe_unused]] json::object none,
+              api.call({.method = http::Method::kDelete, .target = target}));
+    removed.emplace_back(id);
+  }
+  if (line.format == Format::kJson) print_json(json::object{{"removed", std::move(removed)}});
+  return 0;
+}
+
+}  // namespace
+
+Result<int> run_command(const CommandLine& line, const PauseCommand& pause) {
+  ATOLL_TRY(Api api, connect(line));
+  const char* verb = pause.what == PauseCommand::What::kPause ? "/pause" : "/resume";
+  json::array done;
+  int failed = 0;
+  for (const std::string& id : pause.ids) {
+    ATOLL_TRY(std::string target, sandbox_target(id));
+    auto sandbox = api.call({.method = http::Method::kPost, .target = target + verb});
+    if (sandbox) {
+      done.emplace_back(std::move(*sandbox));
+      continue;
+    }
+    ++failed;
+    fprintf(stderr, "atoll: %s: %s\n", escape_line(id).c_str(),
+            escape_controls(sandbox.error().message()).c_str());
+  }
+  if (line.format == Format::kJson) print_json(json::object{{"sandboxes", std::move(done)}});
+  return failed == 0 ? 0 : kExitPlatform;
+}
+
+Result<int> run_command(const CommandLine& line, const SnapshotCommand& snapshot) {
+  using What = SnapshotCommand::What;
+  ATOLL_TRY(Api api, connect(line));
+  if (snapshot.what == What::kCreate) return create_snapshot(line, api, snapshot);
+  if (snapshot.what == What::kShow) return show_snapshot(line, api, snapshot.ids.at(0));
+  if (snapshot.what == What::kRemove) return remove_snapshots(line, api, snapshot);
+  ATOLL_TRY(json::array rows, list_snapshots(api, snapshot));
+  if (line.format == Format::kJson)
+    print_json(json::object{{"snapshots", std::move(rows)}});
+  else if (snapshot.what == What::kTree)
+    printf("%s", snapshot_tree(rows).c_str());
+  else
+    print_list(rows);
+  return 0;
+}
+
+Result<int> run_command(const CommandLine& line, const ForkCommand& fork) {
+  ATOLL_TRY(Api api, connect(line));
+  ATOLL_TRY(std::string target, sandbox_target(fork.id));
+  json::object body{{"count", fork.count}};
+  ATOLL_TRY(json::object forked, api.call({.method = http::Method::kPost,
+                                           .target = target + "/fork",
+                                           .body = std::move(body)}));
+  if (line.format == Format::kJson) {
+    print_json(forked);
+    return 0;
+  }
+  const json::value* made = forked.if_contains("sandboxes");
+  if (made == nullptr || !made->is_array()) return kExitPlatform;
+  for (const json::value& row : made->get_array())
+    if (row.is_object()) printf("%s\n", readable_field(row.as_object(), "id").c_str());
+  return 0;
+}
+
+}  // namespace atl::cli

@@ -1,0 +1,97 @@
+// The commands about the state of sandboxes, as they are typed.
+#include <CLI/CLI.hpp>
+
+#include "cli/command_table.h"
+
+namespace atl::cli {
+namespace {
+
+void add_ids(CLI::App& app, Typed& typed) {
+  app.add_option("ids", typed.ids, "The sandboxes")->required()->type_name("ID");
+}
+
+void add_cut(CLI::App& app, Typed& typed) {
+  app.add_option("id", typed.id, "The sandbox")->required()->type_name("ID");
+  app.add_option("--label", typed.label, "What it is called in lists")->type_name("TEXT");
+  app.add_option("--metadata", typed.metadata, "A note; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("KEY=VALUE");
+}
+
+void add_sandbox_filter(CLI::App& app, Typed& typed) {
+  app.add_option("id", typed.id, "Only those of this sandbox")->type_name("ID");
+}
+
+void add_snapshot(CLI::App& app, Typed& typed) {
+  app.add_option("snapshot", typed.id, "The snapshot")->required()->type_name("SNAPSHOT");
+}
+
+void add_removal(CLI::App& app, Typed& typed) {
+  app.add_option("snapshots", typed.ids, "The snapshots")->required()->type_name("SNAPSHOT");
+  app.add_flag("--adopt", typed.adopt, "Leave its children to its parent");
+}
+
+void add_fork(CLI::App& app, Typed& typed) {
+  app.add_option("id", typed.id, "The sandbox")->required()->type_name("ID");
+  app.add_option("-n,--count", typed.count, "How many (default: 1)")
+      ->check(CLI::Range(1u, 100u))
+      ->type_name("N");
+}
+
+Result<Command> make_pause(const Typed& typed, const CLI::App&) {
+  return Command(PauseCommand{PauseCommand::What::kPause, typed.ids});
+}
+
+Result<Command> make_resume(const Typed& typed, const CLI::App&) {
+  return Command(PauseCommand{PauseCommand::What::kResume, typed.ids});
+}
+
+SnapshotCommand snapshot_command(SnapshotCommand::What what, const Typed& typed) {
+  SnapshotCommand command;
+  command.what = what;
+  command.ids = typed.ids;
+  if (!typed.id.empty()) command.ids.push_back(typed.id);
+  command.label = typed.label;
+  if (typed.adopt) command.children = SnapshotCommand::Children::kAdopt;
+  return command;
+}
+
+template <SnapshotCommand::What what>
+Result<Command> make_snapshot(const Typed& typed, const CLI::App&) {
+  SnapshotCommand command = snapshot_command(what, typed);
+  ATOLL_TRY(command.metadata, pairs_of(typed.metadata));
+  return Command(std::move(command));
+}
+
+Result<Command> make_fork(const Typed& typed, const CLI::App& app) {
+  return Command(ForkCommand{typed.id, app.count("--count") > 0 ? typed.count : 1u});
+}
+
+using What = SnapshotCommand::What;
+
+constexpr CommandEntry kEntries[] = {
+    {"pause", "Stop all that runs in sandboxes, in memory", "  atoll pause work", add_ids,
+     make_pause},
+    {"resume", "Let paused sandboxes go on", "  atoll resume work", add_ids, make_resume},
+    {"fork", "Make sandboxes with the files of one that lives",
+     "  atoll fork work\n"
+     "  atoll fork work --count 10 --json",
+     add_fork, make_fork},
+    {"snapshot create", "Keep the files of a sandbox as they are now",
+     "  atoll snapshot create work --label before-upgrade", add_cut, make_snapshot<What::kCreate>},
+    {"snapshot ls", "List snapshots", "  atoll snapshot ls", add_sandbox_filter,
+     make_snapshot<What::kList>},
+    {"snapshot tree", "Show which snapshot comes from which", "  atoll snapshot tree",
+     add_sandbox_filter, make_snapshot<What::kTree>},
+    {"snapshot show", "Show a snapshot", "  atoll snapshot show SNAPSHOT", add_snapshot,
+     make_snapshot<What::kShow>},
+    {"snapshot rm", "Remove snapshots", "  atoll snapshot rm SNAPSHOT --adopt", add_removal,
+     make_snapshot<What::kRemove>},
+};
+
+}  // namespace
+
+CommandGroup state_entries() { return {"State", kEntries}; }
+
+}  // namespace atl::cli

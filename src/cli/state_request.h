@@ -1,0 +1,31 @@
+// What the user asked for about the state of sandboxes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace atl::cli {
+
+struct PauseCommand {
+  enum class What : unsigned char { kPause, kResume };
+  What what = What::kPause;
+  std::vector<std::string> ids;
+};
+struct SnapshotCommand {
+  enum class What : unsigned char { kCreate, kList, kTree, kShow, kRemove };
+  What what = What::kList;
+  std::vector<std::string> ids;  // of a sandbox, of a snapshot, or of snapshots
+  std::string label;
+  std::vector<std::pair<std::string, std::string>> metadata;
+  // What becomes of the children of what is removed.
+  enum class Children : unsigned char { kRefuse, kAdopt };
+  Children children = Children::kRefuse;
+};
+struct ForkCommand {
+  std::string id;
+  uint32_t count = 1;
+};
+
+}  // namespace atl::cli

@@ -1,0 +1,157 @@
+#include "sandbox/fork.h"
+
+#include <algorithm>
+#include <set>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "base/crash_point.h"
+#include "base/log.h"
+#include "sandbox/context_language.h"
+#include "sandbox/context_start.h"
+
+namespace atl::sandbox {
+
+namespace {
+
+constexpr uint32_t kMaxAtOnce = 8;  // the warden has no more helpers
+
+CreateSandbox request_of(const store::SandboxRow& row, SnapshotId snapshot) {
+  CreateSandbox request;
+  request.snapshot = snapshot;
+  request.cpu_millis = row.cpu_millis;
+  request.memory_bytes = row.memory_bytes;
+  request.pids = row.pids;
+  request.disk_bytes = row.disk_bytes;
+  request.output_bytes = row.output_bytes;
+  request.open_files = row.open_files;
+  request.disk_bytes_per_second = row.disk_bytes_per_second;
+  request.cpu_time_ms = row.cpu_time_ms;
+  bool ends_all = row.on_oom == "sandbox";
+  request.on_oom = ends_all ? isolate::OnOom::kEndSandbox : isolate::OnOom::kEndExec;
+  request.required_extras = row.required_extras;
+  request.ttl_ms = row.ttl_ms;
+  request.idle_ttl_ms = row.idle_ttl_ms;
+  request.on_ttl = row.on_ttl;
+  request.auto_resume = row.auto_resume;
+  request.metadata = row.metadata;
+  request.environment = row.environment;
+  request.network = row.network;
+  return request;
+}
+
+std::vector<ContextRequest> contexts_of(Sandbox& sandbox) {
+  std::vector<ContextRequest> requests;
+  for (const auto& context : sandbox.contexts().all()) {
+    ContextRequest request{.language = context->row().language,
+                           .directory = context->row().directory,
+                           .environment = split_variables(context->row().environment)};
+    request.description = context->row().description;
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+Task<Result<std::vector<NotCarried>>> left_behind(Services& services,
+                                                  std::shared_ptr<Sandbox> sandbox) {
+  auto read = [id = sandbox->id()](store::Catalog& catalog) {
+    return catalog.execs().all_running(id);
+  };
+  ATOLL_CO_TRY(auto rows, co_await services.ledger.run(read));
+  std::vector<NotCarried> left;
+  std::set<uint32_t> interpreters;
+  for (const auto& context : sandbox->contexts().all()) {
+    interpreters.insert(context->row().exec);
+    left.push_back({NotCarried::What::kContextState, context->row().id.string()});
+  }
+  for (const store::ExecRow& row : rows)
+    if (!interpreters.contains(row.id.number()))
+      left.push_back({NotCarried::What::kExec, row.id.string()});
+  co_return left;
+}
+
+// The creates of one fork, several at a time.
+struct Batch {
+  explicit Batch(boost::asio::any_io_executor executor) : changed(std::move(executor)) {}
+  store::TenantId tenant{store::kLocalTenant};
+  CreateSandbox request;
+  std::vector<ContextRequest> contexts;
+  uint32_t left = 0;     // to be begun
+  uint32_t workers = 0;  // that have not ended
+  std::vector<std::shared_ptr<Sandbox>> made;
+  std::optional<Error> failure;
+  Event changed;
+};
+
+Task<Result<void>> make_one(Sandboxes& sandboxes, std::shared_ptr<Batch> batch) {
+  CreateSandbox request = batch->request;
+  auto created = co_await sandboxes.create(batch->tenant, std::move(request));
+  if (!created) co_return std::move(created).error();
+  std::shared_ptr<Sandbox> sandbox = created->sandbox;
+  batch->made.push_back(sandbox);
+  crash_point("fork.made");
+  for (ContextRequest context : batch->contexts) {
+    auto started = co_await start_context(sandbox, std::move(context));
+    if (!started) co_return std::move(started).error();
+  }
+  co_return Result<void>();
+}
+
+Task<void> work(Sandboxes& sandboxes, std::shared_ptr<Batch> batch) {
+  while (batch->left > 0 && !batch->failure) {
+    --batch->left;
+    auto made = co_await make_one(sandboxes, batch);
+    if (!made && !batch->failure) batch->failure = std::move(made).error();
+  }
+  --batch->workers;
+  batch->changed.notify_all();
+}
+
+Task<void> make_all(Sandboxes& sandboxes, std::shared_ptr<Batch> batch) {
+  batch->workers = std::min(batch->left, kMaxAtOnce);
+  auto executor = sandboxes.services().executor;
+  for (uint32_t begun = batch->workers; begun > 0; --begun) {
+    // detached: holds a share of the batch, which is waited for below
+    boost::asio::co_spawn(executor, work(sandboxes, batch), boost::asio::detached);
+  }
+  while (batch->workers > 0) co_await batch->changed.wait();
+}
+
+Task<void> undo(Sandboxes& sandboxes, std::shared_ptr<Batch> batch) {
+  for (const auto& sandbox : batch->made) {
+    SandboxId id = sandbox->id();
+    auto removed = co_await sandboxes.remove(batch->tenant, id);
+    if (!removed) log_warning("left for the sweep", {{"sandbox", id.view()}, removed.error()});
+  }
+}
+
+}  // namespace
+
+Task<Result<Forked>> fork_sandbox(Sandboxes& sandboxes, Snapshots& snapshots,
+                                  std::shared_ptr<Sandbox> sandbox, uint32_t count) {
+  Forked forked;
+  ATOLL_CO_TRY(forked.not_carried, co_await left_behind(sandboxes.services(), sandbox));
+  CutSnapshot cut{.reason = "fork"};
+  auto kept = co_await snapshots.cut(sandbox, std::move(cut));
+  if (!kept) co_return std::move(kept).error();
+  crash_point("fork.cut");
+  SnapshotId snapshot = kept->row.id;
+  forked.frozen = kept->frozen;
+  auto batch = std::make_shared<Batch>(sandboxes.services().executor);
+  batch->tenant = sandbox->row().tenant;
+  batch->request = request_of(sandbox->row(), snapshot);
+  batch->contexts = contexts_of(*sandbox);
+  batch->left = count;
+  co_await make_all(sandboxes, batch);
+  if (batch->failure) co_await undo(sandboxes, batch);
+  // What they share is theirs now.
+  auto removed = co_await snapshots.remove(batch->tenant, snapshot, store::Orphans::kAdopt);
+  crash_point("fork.done");
+  if (!removed) log_warning("a fork left its snapshot", {removed.error()});
+  if (batch->failure) co_return std::move(*batch->failure);
+  forked.sandboxes = std::move(batch->made);
+  co_return forked;
+}
+
+}  // namespace atl::sandbox

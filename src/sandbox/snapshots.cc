@@ -1,0 +1,149 @@
+#include "sandbox/snapshots.h"
+
+#include <set>
+
+#include "base/crash_point.h"
+#include "base/log.h"
+#include "sandbox/pause.h"
+
+namespace atl::sandbox {
+
+namespace {
+
+store::SnapshotRow row_of(const store::SandboxRow& sandbox, SnapshotId id, CutSnapshot request) {
+  store::SnapshotRow row{
+      .id = id, .tenant = sandbox.tenant, .sandbox = sandbox.id, .image = sandbox.image};
+  row.parent = sandbox.snapshot;
+  row.label = std::move(request.label);
+  row.metadata = std::move(request.metadata);
+  row.reason = std::move(request.reason);
+  row.template_name = sandbox.template_name;
+  row.cpu_millis = sandbox.cpu_millis;
+  row.memory_bytes = sandbox.memory_bytes;
+  row.pids = sandbox.pids;
+  row.disk_bytes = sandbox.disk_bytes;
+  return row;
+}
+
+Error no_such_snapshot() {
+  return Error(Code::kNotFound, "there is no such snapshot").with_reason("snapshot_not_found");
+}
+
+}  // namespace
+
+Task<Result<Kept>> Snapshots::cut(std::shared_ptr<Sandbox> sandbox, CutSnapshot request) {
+  Pause::Turn turn = co_await Pause::take_turn(sandbox);
+  State state = sandbox->state();
+  if (state != State::kRunning && state != State::kPaused) co_return not_running(*sandbox);
+  auto kept = co_await keep(sandbox, std::move(request));
+  co_return kept;
+}
+
+Task<Result<Kept>> Snapshots::keep(std::shared_ptr<Sandbox> sandbox, CutSnapshot request) {
+  store::TenantId tenant = sandbox->row().tenant;
+  auto count = [tenant](store::Catalog& catalog) { return catalog.snapshots().count(tenant); };
+  ATOLL_CO_TRY(uint64_t held, co_await services_.ledger.run(count));
+  if (held >= kMaxSnapshots)
+    co_return Error(Code::kExhausted, "the tenant has its full number of snapshots")
+        .with_reason("too_many_snapshots");
+  // Until it is known how much is in it.
+  ATOLL_CO_TRY(Reservation reservation, admission_.reserve_disk(sandbox->row().disk_bytes));
+  SnapshotId id = SnapshotId::draw();
+  uint64_t inherited_bytes = sandbox->row().inherited_bytes;
+  SandboxId cut_from = sandbox->id();
+  auto cut = co_await services_.driver.cut(cut_from, id, inherited_bytes);
+  crash_point("snapshot.cut");
+  if (!cut) {
+    co_await remove_files(id);  // its answer may have been lost after it was made
+    co_return std::move(cut).error();
+  }
+  store::SnapshotRow row = row_of(sandbox->row(), id, std::move(request));
+  row.bytes = cut->held_bytes;
+  row.created_at_ms = to_milliseconds(services_.clock.wall_now());
+  auto insert = [row](store::Catalog& catalog) { return catalog.snapshots().insert(row); };
+  auto stored = co_await services_.ledger.run(insert);
+  crash_point("snapshot.row");
+  if (!stored) {
+    co_await remove_files(id);
+    co_return std::move(stored).error();
+  }
+  reservation.resize_disk(row.bytes);
+  reservations_.insert_or_assign(id, std::move(reservation));
+  store::SandboxRow after = sandbox->row();
+  after.snapshot = id;
+  auto applied = sandbox->apply(after);
+  if (!applied) co_return std::move(applied).error();
+  co_return Kept{std::move(row), cut->frozen};
+}
+
+Task<void> Snapshots::remove_files(SnapshotId id) {
+  auto removed = co_await services_.driver.remove_snapshot(id);
+  // The next start finds them without a row.
+  if (!removed)
+    log_warning("files of a snapshot are left", {{"snapshot", id.view()}, removed.error()});
+}
+
+Task<Result<store::SnapshotRow>> find_snapshot(Ledger& ledger, store::TenantId tenant,
+                                               SnapshotId id) {
+  auto look_up = [tenant, id](store::Catalog& catalog) {
+    return catalog.snapshots().find(tenant, id);
+  };
+  ATOLL_CO_TRY(std::optional<store::SnapshotRow> row, co_await ledger.run(look_up));
+  if (!row) co_return no_such_snapshot();
+  co_return std::move(*row);
+}
+
+Task<Result<std::vector<store::SnapshotRow>>> Snapshots::list(store::TenantId tenant,
+                                                              store::SnapshotQuery wanted) {
+  auto read = [tenant, wanted](store::Catalog& catalog) {
+    return catalog.snapshots().list(tenant, wanted);
+  };
+  auto rows = co_await services_.ledger.run(read);
+  co_return rows;
+}
+
+// The row first: from then on nobody is told of it, and what is left of its files goes at the next
+// start at the latest.
+Task<Result<void>> Snapshots::remove(store::TenantId tenant, SnapshotId id,
+                                     store::Orphans orphans) {
+  auto erase = [tenant, id, orphans](store::Catalog& catalog) {
+    return catalog.snapshots().remove(tenant, id, orphans);
+  };
+  auto removed = co_await services_.ledger.run(erase);
+  crash_point("snapshot.unlisted");
+  if (!removed && removed.error().code() == Code::kNotFound) co_return no_such_snapshot();
+  if (!removed) co_return std::move(removed).error();
+  // As their rows are now.
+  for (const auto& [number, sandbox] : sandboxes_.all()) {
+    store::SandboxRow row = sandbox->row();
+    if (row.snapshot != id) continue;
+    row.snapshot = *removed;
+    auto applied = sandbox->apply(row);
+    if (!applied) log_error("a sandbox has a snapshot that is gone", {applied.error()});
+  }
+  co_await remove_files(id);
+  reservations_.erase(id);
+  co_return Result<void>();
+}
+
+Task<Result<void>> Snapshots::adopt() {
+  ATOLL_CO_TRY(std::vector<SnapshotId> listed, co_await services_.driver.list_snapshots());
+  auto read = [](store::Catalog& catalog) { return catalog.snapshots().all(); };
+  ATOLL_CO_TRY(std::vector<store::SnapshotRow> rows, co_await services_.ledger.run(read));
+  std::set<SnapshotId> unowned(listed.begin(), listed.end());
+  for (const store::SnapshotRow& row : rows) {
+    if (unowned.erase(row.id) == 0)
+      log_error("the files of a snapshot are gone", {{"snapshot", row.id.view()}});
+    reservations_.insert_or_assign(row.id, admission_.count_disk(row.bytes));
+    // Nobody was told of it: it would have gone at the end of the fork.
+    if (row.reason == "fork")
+      ATOLL_CO_TRY_VOID(co_await remove(row.tenant, row.id, store::Orphans::kAdopt));
+  }
+  for (SnapshotId id : unowned) {
+    log_warning("removing a snapshot that no row knows", {{"snapshot", id.view()}});
+    ATOLL_CO_TRY_VOID(co_await services_.driver.remove_snapshot(id));
+  }
+  co_return Result<void>();
+}
+
+}  // namespace atl::sandbox

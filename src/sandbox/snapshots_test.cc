@@ -1,0 +1,207 @@
+// Snapshots and forks with a fake isolate: the tree, what survives, and what is promised.
+#include "sandbox/snapshots.h"
+
+#include <gtest/gtest.h>
+
+#include "sandbox/fork.h"
+#include "sandbox/pause.h"
+#include "sandbox/test_bed.h"
+
+namespace atl::sandbox {
+namespace {
+
+class SnapshotBed : public TestBed {
+ public:
+  Snapshots& snapshots() {
+    if (!snapshots_) snapshots_.emplace(sandboxes(), admission());
+    return *snapshots_;
+  }
+  void restart() {
+    snapshots_.reset();
+    TestBed::restart();
+  }
+
+ private:
+  std::optional<Snapshots> snapshots_;
+};
+
+void put_file(SnapshotBed& bed, const Sandbox& sandbox, const std::string& path,
+              std::string content) {
+  bed.driver->files(sandbox.id()).contents()[path] = std::move(content);
+}
+
+std::string file_of(SnapshotBed& bed, const Sandbox& sandbox, const std::string& path) {
+  auto& contents = bed.driver->files(sandbox.id()).contents();
+  return contents.contains(path) ? contents.at(path) : "none";
+}
+
+store::SnapshotRow cut(SnapshotBed& bed, std::shared_ptr<Sandbox> sandbox, std::string label = "") {
+  auto kept = bed.run(bed.snapshots().cut(sandbox, {.label = std::move(label)}));
+  EXPECT_TRUE(kept.ok());
+  return kept->row;
+}
+
+Result<Created> create_from(SnapshotBed& bed, SnapshotId snapshot,
+                            std::optional<uint64_t> disk_bytes = {}) {
+  CreateSandbox request;
+  request.snapshot = snapshot;
+  request.disk_bytes = disk_bytes;
+  return bed.run(bed.sandboxes().create(store::kLocalTenant, request));
+}
+
+Result<void> remove(SnapshotBed& bed, SnapshotId id, store::Orphans orphans) {
+  return bed.run(bed.snapshots().remove(store::kLocalTenant, id, orphans));
+}
+
+std::vector<store::SnapshotRow> list(SnapshotBed& bed) {
+  return bed.run(bed.snapshots().list(store::kLocalTenant, {})).value();
+}
+
+TEST(Snapshots, KeepFilesThatASandboxIsMadeFrom) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  put_file(bed, *sandbox, "/tmp/a", "first");
+  store::SnapshotRow row = cut(bed, sandbox, "one");
+  EXPECT_EQ(row.label, "one");
+  EXPECT_EQ(row.bytes, 5u);
+  EXPECT_FALSE(row.parent);
+  put_file(bed, *sandbox, "/tmp/a", "second");
+  ASSERT_TRUE(bed.run(bed.sandboxes().remove(store::kLocalTenant, sandbox->id())).ok());
+  auto made = create_from(bed, row.id);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(file_of(bed, *made->sandbox, "/tmp/a"), "first");
+  EXPECT_EQ(made->sandbox->row().inherited_bytes, 5u);
+  EXPECT_EQ(made->sandbox->row().template_name, "python");
+}
+
+TEST(Snapshots, MakeATree) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  store::SnapshotRow root = cut(bed, sandbox);
+  store::SnapshotRow child = cut(bed, sandbox);
+  EXPECT_EQ(child.parent, root.id);
+  auto other = create_from(bed, root.id);
+  ASSERT_TRUE(other.ok());
+  store::SnapshotRow branch = cut(bed, other->sandbox);
+  EXPECT_EQ(branch.parent, root.id);
+
+  auto refused = remove(bed, root.id, store::Orphans::kRefuse);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().reason(), "snapshot_has_children");
+  EXPECT_EQ(list(bed).size(), 3u);
+  ASSERT_TRUE(remove(bed, root.id, store::Orphans::kAdopt).ok());
+  for (const store::SnapshotRow& row : list(bed)) EXPECT_FALSE(row.parent) << "its was none";
+  EXPECT_FALSE(bed.driver->snapshots.contains(root.id));
+  ASSERT_TRUE(remove(bed, branch.id, store::Orphans::kRefuse).ok());
+  store::SnapshotRow next = cut(bed, other->sandbox);
+  EXPECT_FALSE(next.parent) << "what it came from is gone";
+  EXPECT_EQ(remove(bed, root.id, store::Orphans::kRefuse).error().reason(), "snapshot_not_found");
+}
+
+TEST(Snapshots, AreTheirTenantsAlone) {
+  SnapshotBed bed;
+  store::SnapshotRow row = cut(bed, bed.create());
+  store::TenantId stranger = *store::TenantId::from_number(99);
+  EXPECT_TRUE(bed.run(bed.snapshots().list(stranger, {}))->empty());
+  auto found = bed.run(find_snapshot(bed.ledger(), stranger, row.id));
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().reason(), "snapshot_not_found");
+  EXPECT_FALSE(bed.run(bed.snapshots().remove(stranger, row.id, store::Orphans::kAdopt)).ok());
+  EXPECT_EQ(list(bed).size(), 1u);
+}
+
+TEST(Snapshots, OfAPausedSandboxLeaveItPaused) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  ASSERT_TRUE(bed.run(Pause::begin(sandbox)).ok());
+  cut(bed, sandbox);
+  EXPECT_EQ(sandbox->state(), State::kPaused);
+}
+
+TEST(Snapshots, WhatTheyHoldIsPromisedUntilTheyAreGone) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  put_file(bed, *sandbox, "/tmp/a", std::string(1000, 'x'));
+  uint64_t before = bed.admission().promised().disk_bytes;
+  size_t sandboxes = bed.admission().promised().sandboxes;
+  store::SnapshotRow row = cut(bed, sandbox);
+  EXPECT_EQ(bed.admission().promised().disk_bytes, before + 1000);
+  EXPECT_EQ(bed.admission().promised().sandboxes, sandboxes) << "it is none";
+  sandbox.reset();
+  bed.restart();
+  ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
+  ASSERT_TRUE(bed.run(bed.snapshots().adopt()).ok());
+  EXPECT_EQ(bed.admission().promised().disk_bytes, before + 1000);
+  ASSERT_TRUE(remove(bed, row.id, store::Orphans::kRefuse).ok());
+  EXPECT_EQ(bed.admission().promised().disk_bytes, before);
+}
+
+TEST(Snapshots, LimitsCountWhatASandboxBeginsWith) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  put_file(bed, *sandbox, "/tmp/a", std::string(3 << 20, 'x'));
+  store::SnapshotRow row = cut(bed, sandbox);
+  auto refused = create_from(bed, row.id, (3 << 20) + 1000);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().field(), "limits.disk_bytes");
+  auto made = create_from(bed, row.id, 4 << 20);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(bed.driver->limits(made->sandbox->id()).inherited_bytes, 3u << 20);
+  auto changed = bed.run(bed.sandboxes().change(made->sandbox, {.disk_bytes = 2 << 20}));
+  ASSERT_FALSE(changed.ok());
+  EXPECT_EQ(changed.error().field(), "limits.disk_bytes");
+}
+
+TEST(Snapshots, FilesWithoutARowGoAtTheNextStartAndRowsStay) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  store::SnapshotRow kept = cut(bed, sandbox);
+  SnapshotId stray = SnapshotId::draw();
+  bed.driver->snapshots.emplace(stray, isolate::FakeFiles());
+  sandbox.reset();
+  bed.restart();
+  ASSERT_TRUE(bed.run(bed.snapshots().adopt()).ok());
+  EXPECT_FALSE(bed.driver->snapshots.contains(stray));
+  EXPECT_TRUE(bed.driver->snapshots.contains(kept.id));
+  EXPECT_EQ(list(bed).size(), 1u);
+  bed.driver->snapshots.clear();
+  auto lost = create_from(bed, kept.id);
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(lost.error().reason(), "snapshot_lost");
+}
+
+TEST(Fork, MakesSandboxesThatShareNothingButTheirBeginning) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  put_file(bed, *sandbox, "/tmp/a", "shared");
+  auto hanging = bed.start_exec(*sandbox, {"hang"});
+  auto forked = bed.run(fork_sandbox(bed.sandboxes(), bed.snapshots(), sandbox, 3));
+  ASSERT_TRUE(forked.ok());
+  ASSERT_EQ(forked->sandboxes.size(), 3u);
+  ASSERT_EQ(forked->not_carried.size(), 1u);
+  EXPECT_EQ(forked->not_carried[0].id, hanging->id().string());
+  put_file(bed, *forked->sandboxes[0], "/tmp/a", "own");
+  EXPECT_EQ(file_of(bed, *forked->sandboxes[1], "/tmp/a"), "shared");
+  EXPECT_EQ(file_of(bed, *sandbox, "/tmp/a"), "shared");
+  EXPECT_NE(forked->sandboxes[0]->row().nonce, forked->sandboxes[1]->row().nonce);
+  EXPECT_FALSE(forked->sandboxes[0]->row().name);
+  EXPECT_TRUE(list(bed).empty()) << "a fork keeps no snapshot";
+  EXPECT_TRUE(bed.driver->snapshots.empty());
+  store::SnapshotRow later = cut(bed, forked->sandboxes[0]);
+  EXPECT_FALSE(later.parent);
+}
+
+TEST(Fork, IsAllOrNothing) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  auto forked = bed.run(fork_sandbox(bed.sandboxes(), bed.snapshots(), sandbox, 20));
+  ASSERT_FALSE(forked.ok()) << "the budget of the bed is ten";
+  EXPECT_EQ(forked.error().reason(), "no_capacity");
+  bed.settle();
+  EXPECT_EQ(bed.sandboxes().all().size(), 1u);
+  EXPECT_TRUE(bed.driver->snapshots.empty());
+  EXPECT_TRUE(list(bed).empty());
+}
+
+}  // namespace
+}  // namespace atl::sandbox

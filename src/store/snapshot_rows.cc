@@ -1,0 +1,149 @@
+#include "store/snapshot_rows.h"
+
+#include <algorithm>
+
+namespace atl::store {
+namespace {
+
+#define SNAPSHOT_COLUMNS                                                                   \
+  "snapshot_id, tenant_id, sandbox_id, image, parent_id, label, metadata, reason, bytes, " \
+  "created_at_ms, template_name, cpu_millis, memory_bytes, pids, disk_bytes"
+
+Result<SnapshotRow> read_row(Query& query) {
+  std::string text = query.text();
+  auto id = SnapshotId::parse(text);
+  auto tenant = TenantId::from_number(query.int64());
+  auto sandbox = SandboxId::parse(query.text());
+  Digest image = Digest::from_bytes(query.blob<Digest::kBytes>());
+  if (!id || !tenant || !sandbox)
+    return Error(Code::kCorrupt, "read snapshot '" + text + "': malformed ids");
+  SnapshotRow row{.id = *id, .tenant = *tenant, .sandbox = *sandbox, .image = image};
+  if (auto parent = query.text_or_null()) row.parent = SnapshotId::parse(*parent);
+  row.label = query.text();
+  row.metadata = query.text();
+  row.reason = query.text();
+  row.bytes = query.uint64();
+  row.created_at_ms = query.int64();
+  row.template_name = query.text();
+  row.cpu_millis = query.uint32();
+  row.memory_bytes = query.uint64();
+  row.pids = query.uint32();
+  row.disk_bytes = query.uint64();
+  ATOLL_TRY_VOID(query.row_done());
+  return row;
+}
+
+Result<std::vector<SnapshotRow>> read_rows(Query query) {
+  std::vector<SnapshotRow> rows;
+  while (true) {
+    ATOLL_TRY(bool found, query.next());
+    if (!found) return rows;
+    ATOLL_TRY(SnapshotRow row, read_row(query));
+    rows.push_back(std::move(row));
+  }
+}
+
+std::optional<std::string_view> text_of(const std::optional<SnapshotId>& id) {
+  return id ? std::optional(id->view()) : std::nullopt;
+}
+
+Result<uint64_t> single_number(Query query) {
+  ATOLL_TRY(bool found, query.next());
+  ATOLL_CHECK(found);
+  uint64_t number = query.uint64();
+  ATOLL_TRY_VOID(query.row_done());
+  return number;
+}
+
+}  // namespace
+
+Result<void> SnapshotRows::insert(const SnapshotRow& row) {
+  ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
+  auto inserted = database_.run(
+      "INSERT INTO snapshots (" SNAPSHOT_COLUMNS
+      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      row.id.view(), row.tenant.number(), row.sandbox.view(), Blob(row.image.bytes()),
+      text_of(row.parent), row.label, row.metadata, row.reason, row.bytes, row.created_at_ms,
+      row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes);
+  if (!inserted) return std::move(inserted).error().with_context("insert snapshot");
+  ATOLL_TRY([[maybe_unused]] int64_t changed,
+            database_.run("UPDATE sandboxes SET snapshot_id = ? "
+                          "WHERE tenant_id = ? AND sandbox_id = ?",
+                          row.id.view(), row.tenant.number(), row.sandbox.view()));
+  return transaction.commit();
+}
+
+Result<std::optional<SnapshotRow>> SnapshotRows::find(TenantId tenant, const SnapshotId& id) {
+  ATOLL_TRY(Query query, database_.query("SELECT " SNAPSHOT_COLUMNS " FROM snapshots "
+                                         "WHERE tenant_id = ? AND snapshot_id = ?",
+                                         tenant.number(), id.view()));
+  ATOLL_TRY(bool found, query.next());
+  if (!found) return std::optional<SnapshotRow>();
+  ATOLL_TRY(SnapshotRow row, read_row(query));
+  return std::optional(std::move(row));
+}
+
+Result<std::vector<SnapshotRow>> SnapshotRows::list(TenantId tenant, const SnapshotQuery& wanted) {
+  std::optional<std::string_view> sandbox;
+  if (wanted.sandbox) sandbox = wanted.sandbox->view();
+  ATOLL_TRY(Query query,
+            database_.query("SELECT " SNAPSHOT_COLUMNS " FROM snapshots WHERE tenant_id = ? "
+                            "AND (created_at_ms, snapshot_id) > (?, ?) "
+                            "AND sandbox_id = coalesce(?, sandbox_id) "
+                            "ORDER BY created_at_ms, snapshot_id LIMIT ?",
+                            tenant.number(), wanted.after_ms, wanted.after_id, sandbox,
+                            uint64_t{std::min(wanted.limit, kMaxPageRows)}));
+  return read_rows(std::move(query));
+}
+
+Result<uint64_t> SnapshotRows::count(TenantId tenant) {
+  ATOLL_TRY(Query query,
+            database_.query("SELECT count(*) FROM snapshots WHERE tenant_id = ?", tenant.number()));
+  return single_number(std::move(query));
+}
+
+Result<std::optional<SnapshotId>> SnapshotRows::remove(TenantId tenant, const SnapshotId& id,
+                                                       Orphans orphans) {
+  ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
+  ATOLL_TRY(std::optional<SnapshotRow> row, find(tenant, id));
+  if (!row) return Error(Code::kNotFound, "there is no snapshot " + id.string());
+  ATOLL_TRY(Query query, database_.query("SELECT count(*) FROM snapshots "
+                                         "WHERE tenant_id = ? AND parent_id = ?",
+                                         tenant.number(), id.view()));
+  ATOLL_TRY(uint64_t children, single_number(std::move(query)));
+  if (children > 0 && orphans == Orphans::kRefuse)
+    return Error(Code::kConflict, "the snapshot has " + std::to_string(children) + " children")
+        .with_reason("snapshot_has_children");
+  ATOLL_TRY([[maybe_unused]] int64_t adopted,
+            database_.run("UPDATE snapshots SET parent_id = ? WHERE tenant_id = ? "
+                          "AND parent_id = ?",
+                          text_of(row->parent), tenant.number(), id.view()));
+  ATOLL_TRY([[maybe_unused]] int64_t moved,
+            database_.run("UPDATE sandboxes SET snapshot_id = ? WHERE tenant_id = ? "
+                          "AND snapshot_id = ?",
+                          text_of(row->parent), tenant.number(), id.view()));
+  ATOLL_TRY([[maybe_unused]] int64_t removed,
+            database_.run("DELETE FROM snapshots WHERE tenant_id = ? AND snapshot_id = ?",
+                          tenant.number(), id.view()));
+  ATOLL_TRY_VOID(transaction.commit());
+  return row->parent;
+}
+
+Result<std::vector<SnapshotRow>> SnapshotRows::all() {
+  ATOLL_TRY(Query query, database_.query("SELECT " SNAPSHOT_COLUMNS " FROM snapshots "
+                                         "ORDER BY created_at_ms, snapshot_id"));
+  return read_rows(std::move(query));
+}
+
+Result<std::vector<Digest>> SnapshotRows::all_images() {
+  ATOLL_TRY(Query query, database_.query("SELECT DISTINCT image FROM snapshots"));
+  std::vector<Digest> images;
+  while (true) {
+    ATOLL_TRY(bool found, query.next());
+    if (!found) return images;
+    images.push_back(Digest::from_bytes(query.blob<Digest::kBytes>()));
+    ATOLL_TRY_VOID(query.row_done());
+  }
+}
+
+}  // namespace atl::store

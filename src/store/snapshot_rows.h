@@ -1,0 +1,71 @@
+// Table snapshots: states of sandboxes that are kept, as a tree. Written with kMachine durability:
+// who was told of a snapshot finds it after a loss of power too.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/snapshot_id.h"
+#include "store/database.h"
+#include "store/sandbox_rows.h"
+#include "store/tenant.h"
+
+namespace atl::store {
+
+struct SnapshotRow {
+  SnapshotId id;
+  TenantId tenant;
+  std::optional<SnapshotId> parent = {};  // what its sandbox came from, or was kept as before
+  SandboxId sandbox;                      // that it was cut from; may be gone
+  std::string label = {};
+  std::string metadata = "{}";   // JSON object
+  std::string reason = "asked";  // "asked" | "rollback": made before one | "fork": during one
+  uint64_t bytes = 0;            // at most that many are in it
+  int64_t created_at_ms = 0;
+  // What a sandbox that is made from it gets unless it is told otherwise.
+  std::string template_name = {};
+  Digest image;
+  uint32_t cpu_millis = 0;
+  uint64_t memory_bytes = 0;
+  uint32_t pids = 0;
+  uint64_t disk_bytes = 0;
+};
+
+// Part of a tenant's list, the oldest first.
+struct SnapshotQuery {
+  std::optional<SandboxId> sandbox = {};  // only those that were cut from it
+  int64_t after_ms = INT64_MIN;           // with the id, a place in the list
+  std::string after_id = {};
+  size_t limit = kMaxPageRows;  // at most kMaxPageRows
+};
+
+// What becomes of the children of a snapshot that is removed.
+enum class Orphans : unsigned char { kRefuse, kAdopt };
+
+class SnapshotRows {
+ public:
+  explicit SnapshotRows(Database& database) : database_(database) {}
+
+  // Also makes it what its sandbox was last kept as.
+  Result<void> insert(const SnapshotRow& row);
+  Result<std::optional<SnapshotRow>> find(TenantId tenant, const SnapshotId& id);
+  Result<std::vector<SnapshotRow>> list(TenantId tenant, const SnapshotQuery& wanted);
+  Result<uint64_t> count(TenantId tenant);
+  // Gives its parent, to which kAdopt leaves its children; and the sandboxes that come from it go
+  // there in any case. kConflict with reason snapshot_has_children; kNotFound.
+  Result<std::optional<SnapshotId>> remove(TenantId tenant, const SnapshotId& id, Orphans orphans);
+
+  // At start-up, of all tenants.
+  Result<std::vector<SnapshotRow>> all();
+  // Of every tenant, each once: they are in use.
+  Result<std::vector<Digest>> all_images();
+
+ private:
+  Database& database_;
+};
+
+}  // namespace atl::store

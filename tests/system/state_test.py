@@ -1,0 +1,336 @@
+"""Pause, snapshots and forks on the real kernel."""
+import glob
+import os
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import atoll  # noqa: E402
+
+# Prints a number every few milliseconds, for ever, and keeps its state in memory.
+COUNTER = "import time, os\nn = 0\nwhile True:\n print(os.getpid(), n, flush=True)\n n += 1\n" \
+          " time.sleep(0.02)"
+
+
+class Pause(atoll.SystemTest):
+    def call(self, method, path, body=None, expect=200):
+        answer = self.atoll.request(method, path, body)
+        self.assertEqual(answer.status, expect, answer.body)
+        return answer.json if answer.body else None
+
+    def pause(self, sandbox):
+        shown = self.call("POST", f"/v1/sandboxes/{sandbox}/pause")
+        self.assertEqual((shown["state"], shown["ends_at"]), ("paused", None))
+
+    def resume(self, sandbox):
+        self.assertEqual(self.call("POST", f"/v1/sandboxes/{sandbox}/resume")["state"], "running")
+
+    def cpu_us(self, sandbox):
+        pattern = f"/sys/fs/cgroup/**/atoll/*/{sandbox}/run/cpu.stat"
+        stat = atoll.read(glob.glob(pattern, recursive=True)[0])
+        return int(stat.split("usage_usec ")[1].split()[0])
+
+    def lines(self, sandbox, exec_id):
+        return self.atoll.output(sandbox, exec_id).decode().splitlines()
+
+    def kill(self, pid_of, pid):
+        os.kill(pid, signal.SIGKILL)
+        atoll.wait_for("a new process", lambda: (getattr(self.atoll, pid_of) or pid) != pid)
+        self.atoll.close()
+        self.atoll.wait_ready()
+
+    def test_programs_stand_still_with_their_pids_whoever_dies(self):
+        sandbox = self.atoll.create()["id"]
+        counter = self.atoll.start(sandbox, ["python3", "-c", COUNTER])["id"]
+        atoll.wait_for("numbers", lambda: len(self.lines(sandbox, counter)) > 5)
+        self.pause(sandbox)
+        before, cpu = self.lines(sandbox, counter), self.cpu_us(sandbox)
+        time.sleep(0.3)
+        self.kill("daemon_pid", self.atoll.daemon_pid)
+        self.kill("warden_pid", self.atoll.warden_pid)
+        shown = self.call("GET", f"/v1/sandboxes/{sandbox}")
+        self.assertEqual(shown["state"], "paused")
+        self.assertEqual(self.cpu_us(sandbox), cpu, "it used the processor")
+        self.assertEqual(self.lines(sandbox, counter), before, "it printed")
+        self.resume(sandbox)
+        after = atoll.wait_for("more numbers", lambda: (
+            lambda lines: len(lines) > len(before) + 5 and lines)(self.lines(sandbox, counter)))
+        pid = before[0].split()[0]
+        self.assertEqual(after, [f"{pid} {n}" for n in range(len(after))], "nothing lost or anew")
+        self.atoll.delete(sandbox)
+
+    def test_frozen_time_is_nobodys_wall_time(self):
+        sandbox = self.atoll.create()["id"]
+        exec_id = self.atoll.start(sandbox, ["sleep", "1"], timeout_ms=2000)["id"]
+        context = self.call("POST", f"/v1/sandboxes/{sandbox}/contexts", {"language": "python"},
+                            201)["id"]
+        runs = f"/v1/sandboxes/{sandbox}/contexts/{context}/runs"
+        code = {"code": "import time\nfor _ in range(20): time.sleep(0.05)\nprint('done')",
+                "timeout_ms": 2000, "wait": False}
+        run = self.call("POST", runs, code, 202)["run"]
+        time.sleep(0.2)
+        self.pause(sandbox)
+        time.sleep(1.2)
+        self.kill("daemon_pid", self.atoll.daemon_pid)  # the rest of the time is on the rows
+        time.sleep(1.5)
+        self.resume(sandbox)
+        done = self.atoll.wait_ended(sandbox, exec_id)
+        self.assertEqual(done["verdict"], "ok")
+        self.assertLess(done["usage"]["wall_ms"], 2000)
+        shown = self.call("GET", f"{runs}/{run}?wait_ms=20000")
+        self.assertEqual((shown["verdict"], shown["stdout"]), ("ok", "done\n"))
+        self.assertLess(shown["usage"]["wall_ms"], 2500)
+        self.atoll.delete(sandbox)
+
+    def test_use_is_refused_or_wakes(self):
+        for auto_resume in (False, True):
+            sandbox = self.atoll.create(auto_resume=auto_resume)["id"]
+            home = f"/v1/sandboxes/{sandbox}"
+            server = "import http.server as h; h.HTTPServer(('', 8000), " \
+                     "h.SimpleHTTPRequestHandler).serve_forever()"
+            self.atoll.start(sandbox, ["python3", "-c", server])
+            atoll.wait_for("the server", lambda: self.atoll.request(
+                "GET", f"{home}/ports/8000/").status == 200)
+            uses = [("POST", f"{home}/execs", {"cmd": ["true"], "wait": True}),
+                    ("GET", f"{home}/files/tmp?list", None),
+                    ("PUT", f"{home}/files/tmp/file", b"bytes"),
+                    ("POST", f"{home}/contexts", {"language": "python"}),
+                    ("POST", f"{home}/execs/e1/signal", {"signal": "CONT"}),
+                    ("GET", f"{home}/ports/8000/", None)]
+            for method, path, body in uses:
+                self.pause(sandbox)
+                kind = {"Content-Type": "application/octet-stream"} if body == b"bytes" else None
+                answer = self.atoll.request(method, path, body, headers=kind)
+                if auto_resume:
+                    self.assertIn(answer.status, (200, 201, 204), (path, answer.body))
+                    self.assertEqual(self.call("GET", home)["state"], "running", path)
+                else:
+                    error = answer.json["error"]
+                    self.assertEqual((answer.status, error["code"]), (409, "sandbox_paused"), path)
+                    self.assertIn("/resume", error["remedy"])
+            self.assertEqual(self.call("GET", f"{home}/execs")["execs"][0]["id"], "e1",
+                             "what is stored can be read")
+            self.atoll.delete(sandbox)
+
+    def test_the_end_of_a_ttl_may_pause(self):
+        sandbox = self.atoll.create(ttl_ms=1500, on_ttl="pause", auto_resume=True)["id"]
+        counter = self.atoll.start(sandbox, ["python3", "-c", COUNTER])["id"]
+        atoll.wait_for("the pause", lambda: self.call(
+            "GET", f"/v1/sandboxes/{sandbox}")["state"] == "paused")
+        listed = self.call("GET", "/v1/sandboxes?state=paused")["sandboxes"]
+        self.assertIn(sandbox, [row["id"] for row in listed])
+        time.sleep(1)
+        self.assertEqual(self.atoll.execute(sandbox, ["echo", "on"])["stdout"], "on\n")
+        ends_at = self.call("GET", f"/v1/sandboxes/{sandbox}")["ends_at"]
+        self.assertIsNotNone(ends_at, "the ttl counts anew")
+        self.assertEqual(self.atoll.show_exec(sandbox, counter)["state"], "running")
+        self.atoll.delete(sandbox)
+
+    def test_many_pauses_at_once_and_the_command_line(self):
+        sandbox = self.atoll.create(name="work")["id"]
+        counter = self.atoll.start(sandbox, ["python3", "-c", COUNTER])["id"]
+        failures = []
+
+        def toggle(verb):
+            client = atoll.Atoll(self.atoll.directory)
+            for _ in range(20):
+                answer = client.request("POST", f"/v1/sandboxes/{sandbox}/{verb}")
+                if answer.status != 200:
+                    failures.append(answer.body)
+            client.close()
+        threads = [threading.Thread(target=toggle, args=(verb,))
+                   for verb in ("pause", "resume") * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.atoll.cli("pause", "work")
+        self.assertIn(b"paused", self.atoll.cli("ls").stdout)
+        before = len(self.lines(sandbox, counter))
+        self.atoll.cli("resume", "work")
+        atoll.wait_for("numbers", lambda: len(self.lines(sandbox, counter)) > before)
+        self.atoll.cli("pause", "work")
+        self.atoll.cli("rm", "work")
+
+
+# 100 MiB in 10,000 files, which is what the figures are promised for.
+TREE = """
+import os
+for d in range(100):
+    os.makedirs(f"/home/user/tree/{d}")
+    for f in range(100):
+        with open(f"/home/user/tree/{d}/{f}", "wb") as file:
+            file.write(os.urandom(10486))
+"""
+
+
+class Snapshots(atoll.SystemTest):
+    def call(self, method, path, body=None, expect=200):
+        answer = self.atoll.request(method, path, body)
+        self.assertEqual(answer.status, expect, answer.body)
+        return answer.json if answer.body else None
+
+    def cut(self, sandbox, **body):
+        return self.call("POST", f"/v1/sandboxes/{sandbox}/snapshots", body, 201)
+
+    def create_from(self, snapshot, expect=201, **fields):
+        return self.call("POST", "/v1/sandboxes", {"snapshot": snapshot, **fields}, expect)
+
+    def sh(self, sandbox, line, **fields):
+        done = self.atoll.execute(sandbox, ["sh", "-c", line], **fields)
+        return done["stdout"]
+
+    def remove_all(self):
+        for each in self.call("GET", "/v1/sandboxes?limit=1000")["sandboxes"]:
+            self.atoll.delete(each["id"])
+        for each in self.call("GET", "/v1/snapshots?limit=1000")["snapshots"]:
+            self.call("DELETE", f"/v1/snapshots/{each['id']}?children=adopt", expect=204)
+        atoll.wait_for("the pool to be empty", lambda: self.atoll.subvolumes() == [])
+
+    def tearDown(self):
+        self.remove_all()
+
+    def test_files_come_back_as_they_were(self):
+        sandbox = self.atoll.create()["id"]
+        self.sh(sandbox, "echo one >/home/user/file; chmod 640 /home/user/file; mkdir /home/user/d;"
+                         "ln -s file /home/user/link; rm -r /etc/apt; echo run >/run/gone",
+                user="root")
+        look = "cd /home/user; stat -c '%n %F %a %u' *; readlink link; cat file; ls -d /etc/apt " \
+               "/run/gone 2>&1 | sort"
+        before = self.sh(sandbox, look)
+        snapshot = self.cut(sandbox, label="first", metadata={"k": "v"})
+        self.assertEqual((snapshot["label"], snapshot["metadata"], snapshot["parent"],
+                          snapshot["memory"], snapshot["stage"]),
+                         ("first", {"k": "v"}, None, False, "local"))
+        self.sh(sandbox, "echo two >/home/user/file; rm /home/user/link", user="root")
+        made = self.create_from(snapshot["id"])["id"]
+        self.assertEqual(self.sh(made, look), before.replace(
+            "/run/gone", "ls: cannot access '/run/gone': No such file or directory"), before)
+        self.assertEqual(self.sh(sandbox, "cat /home/user/file"), "two\n", "it went on by itself")
+        self.sh(made, "echo three >/home/user/file", user="root")
+        again = self.create_from(snapshot["id"])["id"]
+        self.assertEqual(self.sh(again, "cat /home/user/file", user="root"), "one\n", "it changed")
+
+    def test_it_outlives_the_sandbox_and_every_process(self):
+        sandbox = self.atoll.create()["id"]
+        self.sh(sandbox, "echo kept >/home/user/file")
+        snapshot = self.cut(sandbox)["id"]
+        self.atoll.delete(sandbox)
+        self.atoll.down()
+        self.atoll.up()
+        self.assertEqual([row["id"] for row in self.call("GET", "/v1/snapshots")["snapshots"]],
+                         [snapshot])
+        made = self.create_from(snapshot)["id"]
+        self.assertEqual(self.sh(made, "cat /home/user/file"), "kept\n")
+
+    def test_what_is_written_before_is_in_it_and_what_runs_goes_on(self):
+        sandbox = self.atoll.create()["id"]
+        counter = "i=0; while :; do i=$((i+1)); echo $i >>/home/user/log; done"
+        writer = self.atoll.start(sandbox, ["sh", "-c", counter])["id"]
+        atoll.wait_for("lines", lambda: self.sh(sandbox, "wc -l </home/user/log 2>&1") > "1")
+        made = self.create_from(self.cut(sandbox)["id"])["id"]
+        lines = self.sh(made, "tail -n 1000 /home/user/log").splitlines()
+        first = int(lines[0])
+        self.assertEqual(lines, [str(first + n) for n in range(len(lines))], "whole, no gap")
+        self.assertEqual(self.atoll.show_exec(sandbox, writer)["state"], "running")
+        now = int(self.sh(sandbox, "wc -l </home/user/log"))
+        atoll.wait_for("more lines", lambda: int(self.sh(sandbox, "wc -l </home/user/log")) > now)
+
+    def test_byte_limits_hold(self):
+        limits = {"disk_bytes": 64 << 20}
+        sandbox = self.atoll.create(limits=limits)["id"]
+        self.sh(sandbox, "head -c 40000000 /dev/urandom >/home/user/forty; sync")
+        snapshot = self.cut(sandbox)
+        self.assertGreaterEqual(snapshot["bytes"], 40000000)
+        self.assertLess(snapshot["bytes"], 50000000)
+        made = self.create_from(snapshot["id"], limits=limits)["id"]
+        more = ["sh", "-c", "head -c 40000000 /dev/urandom >/home/user/more"]
+        done = self.atoll.execute(made, more)
+        self.assertEqual(done["verdict"], "disk_limit", done)
+        roomy = self.create_from(snapshot["id"], limits={"disk_bytes": 128 << 20})["id"]
+        self.assertEqual(self.sh(roomy, "head -c 40000000 /dev/urandom >/home/user/more; echo $?"),
+                         "0\n")
+        error = self.create_from(snapshot["id"], 400, limits={"disk_bytes": 16 << 20})["error"]
+        self.assertEqual(error["field"], "limits.disk_bytes")
+
+    def test_fork_makes_many_that_differ_in_what_must_differ(self):
+        sandbox = self.atoll.create(metadata={"k": "v"})["id"]
+        self.sh(sandbox, "echo shared >/home/user/file")
+        context = self.call("POST", f"/v1/sandboxes/{sandbox}/contexts",
+                            {"language": "python", "cwd": "/tmp", "env": {"A": "b"}}, 201)["id"]
+        running = self.atoll.start(sandbox, ["sleep", "60"])["id"]
+        forked = self.call("POST", f"/v1/sandboxes/{sandbox}/fork", {"count": 3}, 201)
+        left = {(one["what"], one["id"]) for one in forked["not_carried"]}
+        self.assertEqual(left, {("exec", running), ("context_state", context)})
+        ids = [one["id"] for one in forked["sandboxes"]]
+        self.assertEqual(len(set(ids)), 3)
+        draws = set()
+        for child in ids:
+            self.assertEqual(self.sh(child, "cat /home/user/file"), "shared\n")
+            home = f"/v1/sandboxes/{child}/contexts"
+            contexts = self.call("GET", home)["contexts"]
+            self.assertEqual([(one["language"], one["cwd"]) for one in contexts],
+                             [("python", "/tmp")])
+            code = "import os, random, socket; print(os.environ['A'], os.getcwd(), " \
+                   "random.random(), os.urandom(8).hex(), socket.gethostname())"
+            run = self.call("POST", f"{home}/{contexts[0]['id']}/runs",
+                            {"code": code, "wait": True})
+            words = run["stdout"].split()
+            self.assertEqual(words[:2], ["b", "/tmp"])
+            draws.add(tuple(words[2:]))
+            self.sh(child, "echo own >/home/user/file")
+        self.assertEqual([len({draw[i] for draw in draws}) for i in range(3)], [3, 3, 3])
+        self.assertEqual(self.sh(sandbox, "cat /home/user/file"), "shared\n")
+        self.assertEqual(self.call("GET", "/v1/snapshots")["snapshots"], [])
+        self.assertEqual(len(self.atoll.subvolumes()), 4)
+
+    def test_the_command_line_draws_a_tree(self):
+        self.atoll.create(name="work")
+        def run(*words):
+            return self.atoll.cli(*words).stdout.decode().strip()
+        first = run("snapshot", "create", "work", "--label", "first")
+        second = run("snapshot", "create", "work")
+        made = run("create", "--snapshot", first)
+        third = run("snapshot", "create", made)
+        tree = self.atoll.cli("snapshot", "tree").stdout.decode().splitlines()
+        self.assertTrue(tree[0].startswith(first) and "first" in tree[0], tree)
+        self.assertTrue(tree[1].startswith("├─ " + second), tree)
+        self.assertTrue(tree[2].startswith("└─ " + third), tree)
+        self.assertIn(second, self.atoll.cli("snapshot", "ls", "work").stdout.decode())
+        self.assertNotEqual(self.atoll.cli("snapshot", "rm", first, check=False).returncode, 0)
+        self.atoll.cli("snapshot", "rm", first, "--adopt")
+        self.assertEqual(self.call("GET", f"/v1/snapshots/{second}")["parent"], None)
+        self.assertEqual(len(self.atoll.cli("fork", "work", "-n", "2").stdout.split()), 2)
+
+    def test_figures(self):
+        """What SPECIFICATION.md says, printed; only that nothing is far off is checked."""
+        sandbox = self.atoll.create(limits={"disk_bytes": 1 << 30})["id"]
+        self.assertEqual(self.atoll.python(sandbox, TREE)["verdict"], "ok")
+        cuts, restores, forks, frozen = [], [], [], []
+        for _ in range(5):
+            self.sh(sandbox, "for i in $(seq 100); do echo x >>/home/user/tree/$i/5; done 2>&1")
+            begin = time.monotonic()
+            snapshot = self.cut(sandbox)
+            cuts.append(time.monotonic() - begin)
+            frozen.append(snapshot["frozen_ms"])
+            begin = time.monotonic()
+            made = self.create_from(snapshot["id"])
+            restores.append(time.monotonic() - begin)
+            self.atoll.delete(made["id"])
+            begin = time.monotonic()
+            child = self.call("POST", f"/v1/sandboxes/{sandbox}/fork", {"count": 1}, 201)
+            forks.append(time.monotonic() - begin)
+            frozen.append(child["frozen_ms"])
+            self.atoll.delete(child["sandboxes"][0]["id"])
+        middle = [round(sorted(times)[len(times) // 2] * 1000, 1)
+                  for times in (cuts, restores, forks)]
+        print(f"100 MiB in 10,000 files, ms: snapshot {middle[0]}, restore {middle[1]}, "
+              f"fork {middle[2]}, frozen at most {max(frozen)}", flush=True)
+        self.assertLess(max(middle), 2000 * atoll.SLOW)
+
+
+if __name__ == "__main__":
+    atoll.main()
