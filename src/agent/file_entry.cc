@@ -31,7 +31,7 @@ EntryType entry_type(mode_t mode) {
   return S_ISLNK(mode) ? EntryType::kSymlink : EntryType::kOther;
 }
 
-FileEntry describe(const struct stat& status, std::string path) {
+FileEntry describe(const struct stat& status, std::string path, Times times) {
   FileEntry entry;
   entry.path = std::move(path);
   entry.type = entry_type(status.st_mode);
@@ -40,17 +40,19 @@ FileEntry describe(const struct stat& status, std::string path) {
   entry.gid = status.st_gid;
   entry.size = static_cast<uint64_t>(std::max<off_t>(0, status.st_size));
   // Times that programs set can be beyond what nanoseconds reach.
-  int64_t seconds = std::clamp<int64_t>(status.st_mtim.tv_sec, -9'000'000'000, 9'000'000'000);
-  entry.modified_ns = seconds * 1'000'000'000 + status.st_mtim.tv_nsec;
+  const timespec& time = times == Times::kOfBytes ? status.st_mtim : status.st_ctim;
+  int64_t seconds = std::clamp<int64_t>(time.tv_sec, -9'000'000'000, 9'000'000'000);
+  entry.modified_ns = seconds * 1'000'000'000 + time.tv_nsec;
   entry.inode = status.st_ino;
   return entry;
 }
 
-Result<FileEntry> read_entry(int directory, const std::string& name, std::string path) {
+Result<FileEntry> read_entry(int directory, const std::string& name, std::string path,
+                             Times times) {
   struct stat status;
   if (fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
     return file_error("stat", path);
-  FileEntry entry = describe(status, std::move(path));
+  FileEntry entry = describe(status, std::move(path), times);
   if (entry.type == EntryType::kSymlink) entry.target = read_target(directory, name.c_str());
   return entry;
 }

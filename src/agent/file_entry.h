@@ -11,10 +11,13 @@
 namespace atl::agent {
 
 EntryType entry_type(mode_t mode);
-FileEntry describe(const struct stat& status, std::string path);
+// Which time an entry has: that of its bytes, or of anything about it.
+enum class Times : uint8_t { kOfBytes, kOfChange };
+FileEntry describe(const struct stat& status, std::string path, Times times = Times::kOfBytes);
 
 // A name in a directory, not followed.
-Result<FileEntry> read_entry(int directory, const std::string& name, std::string path);
+Result<FileEntry> read_entry(int directory, const std::string& name, std::string path,
+                             Times times = Times::kOfBytes);
 // The file of a descriptor, also of one made by O_PATH.
 Result<FileEntry> read_entry(int fd, std::string path);
 

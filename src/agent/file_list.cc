@@ -59,4 +59,21 @@ Result<void> list_directory(const FileRequest& request, FileWire& wire) {
   return {};
 }
 
+Result<void> list_tree(const FileRequest& request, FileWire& wire) {
+  ATOLL_TRY(Fd root, open_directory(request.path));
+  std::string_view base = trimmed(request.path);
+  WalkOptions options;
+  options.file_system = WalkOptions::FileSystem::kOfRoot;
+  FileWalk walk(std::move(root), std::move(options));
+  while (true) {
+    ATOLL_TRY(auto walked, walk.next());
+    if (!walked) return {};
+    std::string path = join_path(base, walked->path);
+    if (path.size() > kMaxPathBytes) continue;
+    auto entry = read_entry(walked->directory, walked->name, std::move(path), Times::kOfChange);
+    if (!entry) return std::move(entry).error();
+    ATOLL_TRY_VOID(wire.send(encode_record(*entry)));
+  }
+}
+
 }  // namespace atl::agent

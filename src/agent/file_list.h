@@ -10,6 +10,8 @@ namespace atl::agent {
 
 Result<void> list_directory(const FileRequest& request, FileWire& wire);
 
+Result<void> list_tree(const FileRequest& request, FileWire& wire);
+
 // A directory for reading; its own name is followed.
 Result<Fd> open_directory(const std::string& path);
 uint32_t effective_limit(const FileRequest& request);

@@ -42,6 +42,9 @@ enum class FileOperation : uint8_t {
   kPack = 10,          // the tree beneath `path`: kEntry with a relative path, then its kBytes
   kUnpack = 11,        // entries beneath `path`
   kPorts = 12,         // kPort for each listening TCP socket
+  // kEntry for all beneath `path` that is on its file system, sorted by path; modified_ns is when
+  // anything about it last changed, which no program can set.
+  kTree = 13,
 };
 
 // Bits of FileRequest::flags.

@@ -71,6 +71,13 @@ void FileWalk::enter(std::string path) {
   levels_.push_back(std::move(level));
 }
 
+bool FileWalk::is_elsewhere(int directory) const {
+  if (options_.file_system == WalkOptions::FileSystem::kAny) return false;
+  struct stat root, status;
+  if (fstat(root_.get(), &root) != 0 || fstat(directory, &status) != 0) return true;
+  return root.st_dev != status.st_dev;
+}
+
 Result<bool> FileWalk::open_level(const std::string& path) {
   if (current_ && current_path_ == path) return true;
   if (path.empty()) {
@@ -87,7 +94,7 @@ Result<bool> FileWalk::open_level(const std::string& path) {
       return file_error("open", path);
     return false;
   }
-  if (!is_of_kernel(current_.get())) return true;
+  if (!is_of_kernel(current_.get()) && !is_elsewhere(current_.get())) return true;
   current_.reset();
   return false;
 }

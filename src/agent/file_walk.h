@@ -19,6 +19,8 @@ struct WalkOptions {
   uint32_t depth = 0;  // levels; 0: all
   std::string after;   // only what comes after this relative path
   size_t batch = 16 * 1024;
+  // kOfRoot: what is mounted in it is told, and not entered.
+  enum class FileSystem : uint8_t { kAny, kOfRoot } file_system = FileSystem::kAny;
   enum class Unreadable : uint8_t { kSkip, kFail } unreadable = Unreadable::kSkip;
 };
 
@@ -52,6 +54,7 @@ class FileWalk {
   void take_name(Level& level, const char* name, unsigned char type) const;
   // False: it is not there any more, or not to be entered.
   Result<bool> open_level(const std::string& path);
+  bool is_elsewhere(int directory) const;
   Result<void> refill();
 
   Fd root_;

@@ -54,6 +54,8 @@ Result<uint8_t> perform(const FileRequest& request, FileWire& wire) {
       return without_flags(unpack_tree(request, wire));
     case FileOperation::kPorts:
       return without_flags(list_ports(wire));
+    case FileOperation::kTree:
+      return without_flags(list_tree(request, wire));
   }
   return file_error(EOPNOTSUPP, "perform");
 }

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/key_request.h"
 #include "cli/limits.h"
 #include "cli/listen_address.h"
 #include "cli/state_request.h"
@@ -38,23 +39,6 @@ struct DownCommand {};
 struct StatusCommand {};
 struct DoctorCommand {};
 struct ShowKeyCommand {};
-struct CreateKeyCommand {
-  std::string tenant;  // empty: the tenant of this host
-  std::string name;
-  enum class Shape : unsigned char { kAtoll, kE2b } shape = Shape::kAtoll;
-};
-struct ListKeysCommand {};
-struct RevokeKeyCommand {
-  std::string id;
-};
-struct BackupCommand {
-  std::string file;
-  enum class Images : unsigned char { kHold, kLeaveOut };
-  Images images = Images::kHold;
-};
-struct RestoreCommand {
-  std::string file;
-};
 struct AddTemplateCommand {
   std::string directory;
 };
@@ -196,6 +180,6 @@ using Command =
                  CopyCommand, CatCommand, ListFilesCommand, WatchCommand, PortsCommand,
                  ShowReceiptCommand, VerifyReceiptCommand, EgressCommand, ReplCommand,
                  SelftestCommand, BenchCommand, CompletionCommand, VersionCommand, PauseCommand,
-                 SnapshotCommand, ForkCommand>;
+                 SnapshotCommand, ForkCommand, RollbackCommand, DiffCommand>;
 
 }  // namespace atl::cli

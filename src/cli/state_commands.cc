@@ -85,6 +85,53 @@ Result<int> remove_snapshots(const CommandLine& line, Api& api, const SnapshotCo
   return 0;
 }
 
+// Ids of snapshots and of sandboxes begin with different letters.
+bool is_snapshot(const std::string& word) {
+  constexpr size_t kIdLength = 20;
+  return word.size() == kIdLength && word.front() == 'n';
+}
+
+Result<std::string> diff_target(const DiffCommand& diff) {
+  std::string query;
+  std::string target;
+  if (!is_snapshot(diff.from)) {
+    if (!diff.to.empty())
+      return Error(Code::kInvalid, "what comes second is compared with a snapshot");
+    ATOLL_TRY(target, sandbox_target(diff.from));
+  } else if (is_snapshot(diff.to)) {
+    ATOLL_TRY(target, snapshot_target(diff.from));
+    query = "&to=" + diff.to;
+  } else {
+    if (diff.to.empty()) return Error(Code::kInvalid, "name a sandbox or another snapshot too");
+    ATOLL_TRY(target, sandbox_target(diff.to));
+    query = "&from=" + diff.from;
+  }
+  if (!diff.path.empty()) query += "&path=" + percent_encode(diff.path);
+  if (!diff.text.empty()) query += "&text=" + percent_encode(diff.text);
+  target += "/diff";
+  return query.empty() ? target : target + "?" + query.substr(1);
+}
+
+// "+" what was added, "-" removed, "~" changed, with the sizes.
+void print_changes(const json::object& found) {
+  const json::value* changes = found.if_contains("changes");
+  if (changes == nullptr || !changes->is_array()) return;
+  for (const json::value& row : changes->get_array()) {
+    if (!row.is_object()) continue;
+    const json::object& change = row.as_object();
+    std::string what = text_field(change, "what");
+    const char* mark = what == "added" ? "+" : what == "removed" ? "-" : "~";
+    std::string before = readable_field(change, "size_before");
+    std::string after = readable_field(change, "size");
+    std::string sizes = before + " -> " + after;
+    if (what != "changed") sizes = what == "added" ? after : before;
+    printf("%s %-22s %s\n", mark, sizes.c_str(), readable_field(change, "path").c_str());
+  }
+  const json::value* more = found.if_contains("truncated");
+  if (more != nullptr && more->is_bool() && more->get_bool())
+    fprintf(stderr, "atoll: there are more changes\n");
+}
+
 }  // namespace
 
 Result<int> run_command(const CommandLine& line, const PauseCommand& pause) {
@@ -120,6 +167,34 @@ Result<int> run_command(const CommandLine& line, const SnapshotCommand& snapshot
     printf("%s", snapshot_tree(rows).c_str());
   else
     print_list(rows);
+  return 0;
+}
+
+Result<int> run_command(const CommandLine& line, const RollbackCommand& rollback) {
+  ATOLL_TRY(Api api, connect(line));
+  ATOLL_TRY(std::string target, sandbox_target(rollback.id));
+  json::object body{{"snapshot", rollback.snapshot}};
+  ATOLL_TRY(json::object done, api.call({.method = http::Method::kPost,
+                                         .target = target + "/rollback",
+                                         .body = std::move(body)}));
+  if (line.format == Format::kJson)
+    print_json(done);
+  else
+    printf("%s\n", readable_field(done, "undo").c_str());
+  return 0;
+}
+
+Result<int> run_command(const CommandLine& line, const DiffCommand& diff) {
+  ATOLL_TRY(Api api, connect(line));
+  ATOLL_TRY(std::string target, diff_target(diff));
+  ATOLL_TRY(json::object found, api.call({.target = target}));
+  if (line.format == Format::kJson) {
+    print_json(found);
+  } else if (!diff.text.empty()) {
+    printf("%s", escape_controls(text_field(found, "diff")).c_str());
+  } else {
+    print_changes(found);
+  }
   return 0;
 }
 

@@ -9,5 +9,8 @@ namespace atl::cli {
 Result<int> run_command(const CommandLine& line, const PauseCommand& pause);
 Result<int> run_command(const CommandLine& line, const SnapshotCommand& snapshot);
 Result<int> run_command(const CommandLine& line, const ForkCommand& fork);
+Result<int> run_command(const CommandLine& line, const RollbackCommand& rollback);
+
+Result<int> run_command(const CommandLine& line, const DiffCommand& diff);
 
 }  // namespace atl::cli

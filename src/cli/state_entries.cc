@@ -64,6 +64,31 @@ Result<Command> make_snapshot(const Typed& typed, const CLI::App&) {
   return Command(std::move(command));
 }
 
+void add_rollback(CLI::App& app, Typed& typed) {
+  app.add_option("id", typed.id, "The sandbox")->required()->type_name("ID");
+  app.add_option("snapshot", typed.snapshot, "What it goes back to")
+      ->required()
+      ->type_name("SNAPSHOT");
+}
+
+Result<Command> make_rollback(const Typed& typed, const CLI::App&) {
+  return Command(RollbackCommand{typed.id, typed.snapshot});
+}
+
+void add_diff(CLI::App& app, Typed& typed) {
+  app.add_option("from", typed.from, "A snapshot, or a sandbox: what it was last kept as")
+      ->required()
+      ->type_name("SNAPSHOT|ID");
+  app.add_option("to", typed.to, "A snapshot or a sandbox (default: the sandbox)")
+      ->type_name("SNAPSHOT|ID");
+  app.add_option("--path", typed.path, "Only what is beneath it")->type_name("PATH");
+  app.add_option("--text", typed.file, "The lines of this file instead")->type_name("PATH");
+}
+
+Result<Command> make_diff(const Typed& typed, const CLI::App&) {
+  return Command(DiffCommand{typed.from, typed.to, typed.path, typed.file});
+}
+
 Result<Command> make_fork(const Typed& typed, const CLI::App& app) {
   return Command(ForkCommand{typed.id, app.count("--count") > 0 ? typed.count : 1u});
 }
@@ -78,6 +103,14 @@ constexpr CommandEntry kEntries[] = {
      "  atoll fork work\n"
      "  atoll fork work --count 10 --json",
      add_fork, make_fork},
+    {"rollback", "Put the files of a sandbox back to a snapshot",
+     "  atoll rollback work SNAPSHOT    # prints the snapshot that undoes it", add_rollback,
+     make_rollback},
+    {"diff", "Show what changed between snapshots, or since one",
+     "  atoll diff work                  # since it was last kept\n"
+     "  atoll diff SNAPSHOT work\n"
+     "  atoll diff SNAPSHOT SNAPSHOT --text /home/user/main.py",
+     add_diff, make_diff},
     {"snapshot create", "Keep the files of a sandbox as they are now",
      "  atoll snapshot create work --label before-upgrade", add_cut, make_snapshot<What::kCreate>},
     {"snapshot ls", "List snapshots", "  atoll snapshot ls", add_sandbox_filter,

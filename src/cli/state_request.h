@@ -23,6 +23,14 @@ struct SnapshotCommand {
   enum class Children : unsigned char { kRefuse, kAdopt };
   Children children = Children::kRefuse;
 };
+struct DiffCommand {
+  std::string from;  // a snapshot, or a sandbox: what it was last kept as
+  std::string to;    // a snapshot or a sandbox; empty: the sandbox that `from` is
+  std::string path, text;
+};
+struct RollbackCommand {
+  std::string id, snapshot;
+};
 struct ForkCommand {
   std::string id;
   uint32_t count = 1;

@@ -19,6 +19,7 @@
 #include "api/v1/archive.h"
 #include "api/v1/artifacts.h"
 #include "api/v1/contexts.h"
+#include "api/v1/diff.h"
 #include "api/v1/egress.h"
 #include "api/v1/execs.h"
 #include "api/v1/files.h"
@@ -28,6 +29,7 @@
 #include "api/v1/pause.h"
 #include "api/v1/ports.h"
 #include "api/v1/receipt.h"
+#include "api/v1/rollback.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
 #include "api/v1/snapshots.h"
@@ -102,6 +104,7 @@ Task<void> take_up(Served served, const Options& options, std::function<void()> 
   while (true) {
     co_await sandboxes.wait_due();
     co_await sandboxes.sweep();
+    co_await snapshots.sweep();
     co_await builds.sweep();
     co_await idempotency.sweep();
   }
@@ -163,6 +166,8 @@ void add_state_routes(api::Router& router, sandbox::Sandboxes& sandboxes,
   api::v1::add_pause_routes(router, sandboxes);
   api::v1::add_snapshot_routes(router, sandboxes, snapshots);
   api::v1::add_fork_route(router, sandboxes, snapshots);
+  api::v1::add_rollback_route(router, sandboxes, snapshots);
+  api::v1::add_diff_routes(router, sandboxes, snapshots);
 }
 
 }  // namespace

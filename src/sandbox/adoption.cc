@@ -36,19 +36,23 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
   ATOLL_CO_TRY(auto execs, co_await services_.ledger.run(read_execs));
   Limits limits = limits_of(row);
   auto sandbox = std::make_shared<Sandbox>(services_, row, admission_.count_existing(limits), due_);
-  if (!isolate_exists) sandbox->set_isolate_removed();
+  if (!isolate_exists && !row.restoring) sandbox->set_isolate_removed();
   ATOLL_CO_TRY_VOID(co_await sandbox->contexts().adopt());
   for (const store::ExecRow& exec : execs)
     ATOLL_CO_TRY_VOID(
         sandbox->execs().adopt(exec, limits.output_bytes, sandbox->contexts().kind_of(exec.id)));
   bool paused = row.paused_at_ms != 0;
   int64_t now_ms = paused ? row.paused_at_ms : to_milliseconds(services_.clock.wall_now());
-  if (row.state == "running") sandbox->contexts().take_up(sandbox, limits, now_ms);
+  if (row.state == "running" && !row.restoring)
+    sandbox->contexts().take_up(sandbox, limits, now_ms);
   enter(sandbox);
   // `creating` was never acknowledged to anybody; `deleting` was, and must come to its end.
   if (row.state == "creating" || row.state == "deleting") {
     auto deleted = co_await delete_now(sandbox);
     if (!deleted) log_warning("left for the sweep", {{"sandbox", row.id.view()}, deleted.error()});
+  } else if (row.state == "running" && row.restoring) {
+    co_await sandbox->execs().end_all(Verdict::kSandboxGone, "the sandbox was rolled back");
+    (void)co_await restore(sandbox);  // or it has failed
   } else if (row.state == "failed") {
     co_await sandbox->execs().end_all(Verdict::kSandboxGone, row.failure);
   } else {

@@ -17,8 +17,7 @@ Task<Result<std::shared_ptr<Context>>> start_context(std::shared_ptr<Sandbox> sa
 Task<Result<std::shared_ptr<ContextRun>>> start_run(std::shared_ptr<Sandbox> sandbox,
                                                     std::shared_ptr<Context> context,
                                                     RunRequest request) {
-  ATOLL_CO_TRY_VOID(co_await Pause::wake(sandbox));
-  sandbox->lifetime().touch();
+  ATOLL_CO_TRY_VOID(co_await Pause::begin_step(sandbox, "before a run"));
   co_return co_await context->submit(std::move(request));
 }
 

@@ -24,6 +24,8 @@
 namespace atl::sandbox {
 
 // What the inside of atolld stands on. Outlives every sandbox.
+class Sandbox;
+
 struct Services {
   boost::asio::any_io_executor executor;
   isolate::Driver& driver;
@@ -34,6 +36,8 @@ struct Services {
   // How much longer than an exec's own time limit atolld waits for its end.
   std::chrono::milliseconds silence_grace{30'000};
   Tally tally = {};
+  // Keeps what a sandbox holds now, under a label: see sandbox/snapshots.h.
+  std::function<Task<Result<void>>(std::shared_ptr<Sandbox>, std::string)> checkpoint = {};
 };
 
 class ExecTable {
@@ -43,6 +47,8 @@ class ExecTable {
   ExecTable(Services& services, const store::SandboxRow& row, const OwnTime& time,
             std::function<void()> break_talk);
 
+  // What the next one will have.
+  uint32_t next_number() const { return next_number_; }
   // Sends the start frame, and keeps it until the agent has confirmed; stores the row at the same
   // time. Returns when it is stored: until then nobody may learn of the exec.
   // A waiting program that fits the request becomes its program.

@@ -1,7 +1,6 @@
 #include "sandbox/fork.h"
 
 #include <algorithm>
-#include <set>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -35,6 +34,7 @@ CreateSandbox request_of(const store::SandboxRow& row, SnapshotId snapshot) {
   request.idle_ttl_ms = row.idle_ttl_ms;
   request.on_ttl = row.on_ttl;
   request.auto_resume = row.auto_resume;
+  request.checkpoint = row.checkpoint;
   request.metadata = row.metadata;
   request.environment = row.environment;
   request.network = row.network;
@@ -51,24 +51,6 @@ std::vector<ContextRequest> contexts_of(Sandbox& sandbox) {
     requests.push_back(std::move(request));
   }
   return requests;
-}
-
-Task<Result<std::vector<NotCarried>>> left_behind(Services& services,
-                                                  std::shared_ptr<Sandbox> sandbox) {
-  auto read = [id = sandbox->id()](store::Catalog& catalog) {
-    return catalog.execs().all_running(id);
-  };
-  ATOLL_CO_TRY(auto rows, co_await services.ledger.run(read));
-  std::vector<NotCarried> left;
-  std::set<uint32_t> interpreters;
-  for (const auto& context : sandbox->contexts().all()) {
-    interpreters.insert(context->row().exec);
-    left.push_back({NotCarried::What::kContextState, context->row().id.string()});
-  }
-  for (const store::ExecRow& row : rows)
-    if (!interpreters.contains(row.id.number()))
-      left.push_back({NotCarried::What::kExec, row.id.string()});
-  co_return left;
 }
 
 // The creates of one fork, several at a time.
@@ -112,8 +94,9 @@ Task<void> make_all(Sandboxes& sandboxes, std::shared_ptr<Batch> batch) {
   batch->workers = std::min(batch->left, kMaxAtOnce);
   auto executor = sandboxes.services().executor;
   for (uint32_t begun = batch->workers; begun > 0; --begun) {
-    // detached: holds a share of the batch, which is waited for below
-    boost::asio::co_spawn(executor, work(sandboxes, batch), boost::asio::detached);
+    auto worker = work(sandboxes, batch);
+    // detached: owns a share of the batch, which is waited for below
+    boost::asio::co_spawn(executor, std::move(worker), boost::asio::detached);
   }
   while (batch->workers > 0) co_await batch->changed.wait();
 }
@@ -129,9 +112,9 @@ Task<void> undo(Sandboxes& sandboxes, std::shared_ptr<Batch> batch) {
 }  // namespace
 
 Task<Result<Forked>> fork_sandbox(Sandboxes& sandboxes, Snapshots& snapshots,
-                                  std::shared_ptr<Sandbox> sandbox, uint32_t count) {
+                                  std::shared_ptr<Sandbox> sandbox, ForkRequest wanted) {
   Forked forked;
-  ATOLL_CO_TRY(forked.not_carried, co_await left_behind(sandboxes.services(), sandbox));
+  ATOLL_CO_TRY(forked.not_carried, co_await find_not_carried(sandboxes.services(), sandbox));
   CutSnapshot cut{.reason = "fork"};
   auto kept = co_await snapshots.cut(sandbox, std::move(cut));
   if (!kept) co_return std::move(kept).error();
@@ -142,7 +125,8 @@ Task<Result<Forked>> fork_sandbox(Sandboxes& sandboxes, Snapshots& snapshots,
   batch->tenant = sandbox->row().tenant;
   batch->request = request_of(sandbox->row(), snapshot);
   batch->contexts = contexts_of(*sandbox);
-  batch->left = count;
+  batch->left = wanted.count;
+  batch->request.ttl_ms = wanted.ttl_ms.value_or(sandbox->row().ttl_ms);
   co_await make_all(sandboxes, batch);
   if (batch->failure) co_await undo(sandboxes, batch);
   // What they share is theirs now.

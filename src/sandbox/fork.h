@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sandbox/not_carried.h"
 #include "sandbox/sandboxes.h"
 #include "sandbox/snapshots.h"
 
@@ -14,21 +15,19 @@ namespace atl::sandbox {
 
 inline constexpr uint32_t kMaxForks = 100;
 
-// What the new sandboxes do not have.
-struct NotCarried {
-  enum class What : unsigned char { kExec, kContextState };
-  What what;
-  std::string id;
-};
-
 struct Forked {
   std::vector<std::shared_ptr<Sandbox>> sandboxes;
-  std::vector<NotCarried> not_carried;
-  std::chrono::microseconds frozen;  // how long the first one stood still
+  std::vector<NotCarried> not_carried;  // of each
+  std::chrono::microseconds frozen;     // how long the first one stood still
+};
+
+struct ForkRequest {
+  uint32_t count = 1;
+  std::optional<uint64_t> ttl_ms = {};  // as long as the first one's if it does not say
 };
 
 // All of them or none.
 Task<Result<Forked>> fork_sandbox(Sandboxes& sandboxes, Snapshots& snapshots,
-                                  std::shared_ptr<Sandbox> sandbox, uint32_t count);
+                                  std::shared_ptr<Sandbox> sandbox, ForkRequest wanted);
 
 }  // namespace atl::sandbox

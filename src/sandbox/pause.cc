@@ -65,6 +65,12 @@ Task<Result<void>> Pause::wake(std::shared_ptr<Sandbox> sandbox) {
   co_return co_await end(sandbox);
 }
 
+Task<Result<void>> Pause::begin_step(std::shared_ptr<Sandbox> sandbox, std::string label) {
+  ATOLL_CO_TRY_VOID(co_await wake(sandbox));
+  sandbox->lifetime_.touch();
+  co_return co_await sandbox->checkpoint(std::move(label));
+}
+
 Task<Result<void>> Pause::take_up(std::shared_ptr<Sandbox> sandbox) {
   if (sandbox->row_.paused_at_ms == 0) co_return Result<void>();
   hold(*sandbox);

@@ -33,6 +33,10 @@ class Pause {
   // An error unless it runs then.
   static Task<Result<void>> wake(std::shared_ptr<Sandbox> sandbox);
 
+  // The same for an exec or a run: keeps what it holds first, under the label, if it was created
+  // so.
+  static Task<Result<void>> begin_step(std::shared_ptr<Sandbox> sandbox, std::string label);
+
   // After a restart: brings the isolate to what the row says.
   static Task<Result<void>> take_up(std::shared_ptr<Sandbox> sandbox);
 

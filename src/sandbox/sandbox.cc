@@ -203,13 +203,20 @@ Task<void> Sandbox::fail(std::string failure) {
 Task<Result<std::shared_ptr<Exec>>> Sandbox::start_exec(ExecRequest request,
                                                         std::string description) {
   auto self = shared_from_this();
-  ATOLL_CO_TRY_VOID(co_await Pause::wake(self));
-  lifetime_.touch();
+  ATOLL_CO_TRY_VOID(co_await Pause::begin_step(self, "before an exec"));
   auto created = co_await execs_.create(std::move(request), std::move(description));
   if (!created) co_return std::move(created).error();
   std::shared_ptr<Exec> exec = *created;
   if (!talks()) co_await execs_.end_all(Verdict::kSandboxGone, "the sandbox ended");
   co_return exec;
+}
+
+Task<Result<void>> Sandbox::checkpoint(std::string label) {
+  if (row_.checkpoint != "each" || !services_.checkpoint) co_return Result<void>();
+  auto self = shared_from_this();
+  auto kept = co_await services_.checkpoint(self, std::move(label));
+  if (kept && state_ != State::kRunning) co_return not_running(*this);
+  co_return kept;
 }
 
 Result<void> Sandbox::apply(const store::SandboxRow& row) {
@@ -230,14 +237,14 @@ void Sandbox::set_isolate_removed() {
   reservation_.release();
 }
 
-Task<void> Sandbox::begin_deletion() {
+Task<void> Sandbox::begin_deletion(std::string why) {
   auto self = shared_from_this();
   state_ = State::kDeleting;
   row_.state = "deleting";
   if (link_) link_->close();
   changed_.notify_all();
   contexts_.end_all();
-  co_await execs_.end_all(Verdict::kSandboxGone, "the sandbox was deleted");
+  co_await execs_.end_all(Verdict::kSandboxGone, why);
 }
 
 }  // namespace atl::sandbox

@@ -69,7 +69,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Result<void> apply(const store::SandboxRow& row);
 
   // Ends the talk and every exec, for good. The isolate is removed by the caller.
-  Task<void> begin_deletion();
+  Task<void> begin_deletion(std::string why = "the sandbox was deleted");
 
   bool isolate_removed() const { return isolate_removed_; }
   // What was promised to it is given back.
@@ -77,7 +77,10 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
 
  private:
   friend class Pause;
+  friend class Sandboxes;  // makes it anew
 
+  // Keeps what it holds now, if it was created so.
+  Task<Result<void>> checkpoint(std::string label);
   static Task<void> talk(std::shared_ptr<Sandbox> self);
   Task<Result<void>> talk_once();
   Task<Result<std::shared_ptr<isolate::AgentLink>>> connect();

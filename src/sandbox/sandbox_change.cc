@@ -23,6 +23,7 @@ store::SandboxRow changed_row(store::SandboxRow row, const ChangeSandbox& reques
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(row.idle_ttl_ms);
   row.on_ttl = request.on_ttl.value_or(row.on_ttl);
   row.auto_resume = request.auto_resume.value_or(row.auto_resume);
+  row.checkpoint = request.checkpoint.value_or(row.checkpoint);
   row.metadata = request.metadata.value_or(row.metadata);
   if (request.network) row.network = keep_placeholders(row.network, *request.network);
   row.cpu_millis = request.cpu_millis.value_or(row.cpu_millis);

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "base/crash_point.h"
 #include "base/log.h"
@@ -24,24 +21,8 @@ namespace {
 
 using Microseconds = std::chrono::microseconds;
 
-constexpr std::chrono::milliseconds kLeastPause{100};  // between two sweeps
-constexpr std::chrono::milliseconds kRetryPause{500};  // of what could not be freed
-constexpr std::chrono::hours kLongestRest{1};
-constexpr std::chrono::minutes kArtifactsPause{10};  // between two looks for expired ones
-
 Microseconds since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<Microseconds>(std::chrono::steady_clock::now() - start);
-}
-
-// Its deletion was begun, or what it held is still there: the sweep goes on with it.
-bool is_unfinished(const Sandbox& sandbox) {
-  return sandbox.state() == State::kDeleting ||
-         (sandbox.state() == State::kFailed && !sandbox.isolate_removed());
-}
-
-bool is_expired(const Sandbox& sandbox, SteadyTime now) {
-  std::optional<SteadyTime> end = sandbox.lifetime().deadline();
-  return sandbox.state() != State::kCreating && end && *end <= now;
 }
 
 bool is_up(const Sandbox& sandbox) {
@@ -133,6 +114,7 @@ Result<store::SandboxRow> Sandboxes::make_row(
   row.required_extras = request.required_extras;
   row.on_ttl = request.on_ttl;
   row.auto_resume = request.auto_resume;
+  row.checkpoint = request.checkpoint;
   row.ttl_ms = request.ttl_ms.value_or(defaults.ttl_ms);
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(defaults.idle_ttl_ms);
   row.metadata = request.metadata;
@@ -289,7 +271,9 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   crash_point("create.launched");
-  ATOLL_CO_TRY_VOID(co_await apply_network(services_, row));
+  auto told = co_await apply_network(services_, row);
+  // One that was there before does not end because egress is away, which is told when it is back.
+  if (!told && !row.restoring) co_return told;
   timings.launch = since(begin);
   // A copy would not have seen the files of a snapshot.
   std::optional<WarmAgent> copied;
@@ -393,6 +377,8 @@ Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {
 
 Task<Result<void>> Sandboxes::end_delete(std::shared_ptr<Sandbox> sandbox) {
   SandboxId id = sandbox->id();
+  // It may have been made anew since the deletion was begun.
+  if (auto found = all_.find(id); found != all_.end()) sandbox = found->second;
   co_await sandbox->begin_deletion();
   ATOLL_CO_TRY_VOID(co_await free_isolate(sandbox));
   crash_point("delete.removed");
@@ -444,57 +430,6 @@ Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(store::TenantId ten
   auto rows = co_await services_.ledger.run(read);
   if (rows) std::erase_if(*rows, [this](const auto& row) { return retired_.contains(row.id); });
   co_return rows;
-}
-
-Task<void> Sandboxes::sweep() {
-  SteadyTime now = services_.clock.steady_now();
-  if (now >= artifacts_swept_ + kArtifactsPause) {
-    artifacts_swept_ = now;
-    auto swept = services_.artifacts.sweep(to_milliseconds(services_.clock.wall_now()));
-    if (!swept) log_warning("expired artifacts could not be removed", {swept.error()});
-  }
-  std::vector<std::shared_ptr<Sandbox>> due;
-  for (const auto& [id, sandbox] : all_)
-    if (is_unfinished(*sandbox) || is_expired(*sandbox, services_.clock.steady_now()))
-      due.push_back(sandbox);
-  for (std::shared_ptr<Sandbox> sandbox : due) {
-    // Looked at again: while the others were ended it may have been put to use.
-    Result<void> done;
-    bool expired = is_expired(*sandbox, services_.clock.steady_now());
-    if (expired && sandbox->state() == State::kRunning && sandbox->row().on_ttl == "pause") {
-      done = co_await Pause::begin(sandbox);
-    } else if (expired || sandbox->state() == State::kDeleting) {
-      done = co_await delete_now(sandbox);
-    } else if (is_unfinished(*sandbox)) {
-      done = co_await free_isolate(sandbox);
-    }
-    if (!done) log_warning("sweep failed", {{"sandbox", sandbox->id().view()}, done.error()});
-  }
-}
-
-SteadyTime Sandboxes::next_due() const {
-  SteadyTime now = services_.clock.steady_now();
-  SteadyTime next = now + kLongestRest;
-  for (const auto& [id, sandbox] : all_) {
-    if (is_unfinished(*sandbox)) next = std::min(next, now + kRetryPause);
-    // A busy one cannot be idle for long enough before this; it is looked at again then.
-    std::optional<SteadyTime> end = sandbox->lifetime().earliest_deadline();
-    if (end && sandbox->state() != State::kCreating) next = std::min(next, *end);
-  }
-  return std::max(next, now + kLeastPause);
-}
-
-Task<void> Sandboxes::wait_due() {
-  wake_ = next_due();
-  auto rest = wake_ - services_.clock.steady_now();
-  auto until = std::chrono::steady_clock::now() + rest;
-  bool notified = co_await due_.wait_until(until);
-  wake_ = SteadyTime::max();
-  if (!notified) co_return;
-  // Many creates or failures at once are worth one sweep, not one each.
-  boost::asio::steady_timer pause(services_.executor, kLeastPause);
-  auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
-  co_await pause.async_wait(token);
 }
 
 }  // namespace atl::sandbox

@@ -44,6 +44,7 @@ struct CreateSandbox {
   uint32_t required_extras = 0;   // bits of isolate::Extra
   std::string on_ttl = "delete";  // as in the row
   bool auto_resume = false;
+  std::string checkpoint = "none";  // as in the row
   std::optional<uint64_t> ttl_ms;
   std::optional<uint64_t> idle_ttl_ms;
   std::string metadata = "{}";              // JSON object of strings
@@ -98,8 +99,12 @@ class Sandboxes {
   const std::map<SandboxId, std::shared_ptr<Sandbox>>& all() const { return all_; }
 
  private:
+  friend class Snapshots;  // rolls back
   using Name = std::pair<store::TenantId, std::string>;
 
+  // Ends `old` and makes it anew as `row`, which is stored and says so, under the same id.
+  Task<Result<std::shared_ptr<Sandbox>>> remake(std::shared_ptr<Sandbox> old,
+                                                store::SandboxRow row);
   Task<Result<Created>> make(store::TenantId tenant, CreateSandbox request);
   // What has the name that is asked for, once it is no longer being made; null: it is free.
   Task<Result<std::shared_ptr<Sandbox>>> find_conflict(store::TenantId tenant,
@@ -110,6 +115,8 @@ class Sandboxes {
   // The same with an isolate of the pool.
   Task<Result<void>> start(std::shared_ptr<Sandbox> sandbox, WarmIsolate isolate,
                            CreateTimings& timings);
+  // From a row that is marked as restoring to a sandbox that runs. After an error it has failed.
+  Task<Result<void>> restore(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> store_running(std::shared_ptr<Sandbox> sandbox);
   Result<void> set_running(Sandbox& sandbox);
   Task<Result<Reservation>> reserve(Limits limits, std::optional<WarmIsolate>& warm);

@@ -2,6 +2,10 @@
 
 #include <set>
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/pause.h"
@@ -9,6 +13,10 @@
 namespace atl::sandbox {
 
 namespace {
+
+// A warden that died is back sooner than that.
+constexpr int kMaxRemovals = 10;
+constexpr std::chrono::milliseconds kRemovalPause{200};
 
 store::SnapshotRow row_of(const store::SandboxRow& sandbox, SnapshotId id, CutSnapshot request) {
   store::SnapshotRow row{
@@ -30,6 +38,13 @@ Error no_such_snapshot() {
 }
 
 }  // namespace
+
+Snapshots::Snapshots(Sandboxes& sandboxes, Admission& admission)
+    : sandboxes_(sandboxes), services_(sandboxes.services()), admission_(admission) {
+  services_.checkpoint = [this](std::shared_ptr<Sandbox> sandbox, std::string label) {
+    return checkpoint(std::move(sandbox), std::move(label));
+  };
+}
 
 Task<Result<Kept>> Snapshots::cut(std::shared_ptr<Sandbox> sandbox, CutSnapshot request) {
   Pause::Turn turn = co_await Pause::take_turn(sandbox);
@@ -77,10 +92,16 @@ Task<Result<Kept>> Snapshots::keep(std::shared_ptr<Sandbox> sandbox, CutSnapshot
 }
 
 Task<void> Snapshots::remove_files(SnapshotId id) {
-  auto removed = co_await services_.driver.remove_snapshot(id);
+  Result<void> removed;
+  for (int tries = 0; tries < kMaxRemovals; ++tries) {
+    removed = co_await services_.driver.remove_snapshot(id);
+    if (removed) co_return;
+    boost::asio::steady_timer pause(services_.executor, kRemovalPause);
+    auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
+    co_await pause.async_wait(token);
+  }
   // The next start finds them without a row.
-  if (!removed)
-    log_warning("files of a snapshot are left", {{"snapshot", id.view()}, removed.error()});
+  log_warning("files of a snapshot are left", {{"snapshot", id.view()}, removed.error()});
 }
 
 Task<Result<store::SnapshotRow>> find_snapshot(Ledger& ledger, store::TenantId tenant,
@@ -106,6 +127,9 @@ Task<Result<std::vector<store::SnapshotRow>>> Snapshots::list(store::TenantId te
 // start at the latest.
 Task<Result<void>> Snapshots::remove(store::TenantId tenant, SnapshotId id,
                                      store::Orphans orphans) {
+  if (in_use_.contains(id))
+    co_return Error(Code::kConflict, "a sandbox is being made from it")
+        .with_reason("snapshot_in_use");
   auto erase = [tenant, id, orphans](store::Catalog& catalog) {
     return catalog.snapshots().remove(tenant, id, orphans);
   };
@@ -135,8 +159,8 @@ Task<Result<void>> Snapshots::adopt() {
     if (unowned.erase(row.id) == 0)
       log_error("the files of a snapshot are gone", {{"snapshot", row.id.view()}});
     reservations_.insert_or_assign(row.id, admission_.count_disk(row.bytes));
-    // Nobody was told of it: it would have gone at the end of the fork.
-    if (row.reason == "fork")
+    // Nobody was told of it: it would have gone at the end of the fork or diff.
+    if (row.reason == "fork" || row.reason == "diff")
       ATOLL_CO_TRY_VOID(co_await remove(row.tenant, row.id, store::Orphans::kAdopt));
   }
   for (SnapshotId id : unowned) {

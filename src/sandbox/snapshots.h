@@ -8,10 +8,12 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "sandbox/admission.h"
+#include "sandbox/not_carried.h"
 #include "sandbox/sandboxes.h"
 #include "store/snapshot_rows.h"
 
@@ -19,6 +21,7 @@ namespace atl::sandbox {
 
 inline constexpr uint64_t kMaxSnapshots = 1000;  // of one tenant
 inline constexpr size_t kMaxLabelBytes = 200;
+inline constexpr size_t kMaxCheckpoints = 100;  // of one sandbox; the oldest go
 
 struct CutSnapshot {
   std::string label = {};
@@ -31,14 +34,20 @@ struct Kept {
   std::chrono::microseconds frozen;  // how long the sandbox stood still
 };
 
+struct RolledBack {
+  std::shared_ptr<Sandbox> sandbox = {};  // what has the id now
+  std::optional<SnapshotId> undo = {};    // what it held before
+  std::vector<NotCarried> not_carried = {};
+};
+
 // kNotFound with reason snapshot_not_found.
 Task<Result<store::SnapshotRow>> find_snapshot(Ledger& ledger, store::TenantId tenant,
                                                SnapshotId id);
 
 class Snapshots {
  public:
-  Snapshots(Sandboxes& sandboxes, Admission& admission)
-      : sandboxes_(sandboxes), services_(sandboxes.services()), admission_(admission) {}
+  // Sandboxes that want checkpoints get them from now on.
+  Snapshots(Sandboxes& sandboxes, Admission& admission);
 
   // Of a sandbox that runs or is paused.
   Task<Result<Kept>> cut(std::shared_ptr<Sandbox> sandbox, CutSnapshot request);
@@ -46,17 +55,37 @@ class Snapshots {
                                                      store::SnapshotQuery wanted);
   Task<Result<void>> remove(store::TenantId tenant, SnapshotId id, store::Orphans orphans);
 
+  // Makes the sandbox anew with the files of a snapshot of its line, after what it holds was kept.
+  // Its contexts start again. kConflict with reason snapshot_of_another_line.
+  Task<Result<RolledBack>> roll_back(std::shared_ptr<Sandbox> sandbox, SnapshotId id);
+
+  // Removes what was kept by itself and whose sandbox is gone.
+  Task<void> sweep();
+
   // At start: rows and files are compared, files that no row knows are removed.
   Task<Result<void>> adopt();
 
  private:
   Task<Result<Kept>> keep(std::shared_ptr<Sandbox> sandbox, CutSnapshot request);
   Task<void> remove_files(SnapshotId id);
+  Task<Result<void>> checkpoint(std::shared_ptr<Sandbox> sandbox, std::string label);
+
+  // For as long as a sandbox is being made from it, nobody removes it.
+  struct InUse {
+    InUse(std::multiset<SnapshotId>& all, SnapshotId id) : all_(all), place_(all.insert(id)) {}
+    ~InUse() { all_.erase(place_); }
+    InUse(const InUse&) = delete;
+
+   private:
+    std::multiset<SnapshotId>& all_;
+    std::multiset<SnapshotId>::iterator place_;
+  };
 
   Sandboxes& sandboxes_;
   Services& services_;
   Admission& admission_;
   std::map<SnapshotId, Reservation> reservations_;  // of disk, for as long as it is kept
+  std::multiset<SnapshotId> in_use_;
 };
 
 }  // namespace atl::sandbox

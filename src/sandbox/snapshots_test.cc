@@ -57,6 +57,11 @@ std::vector<store::SnapshotRow> list(SnapshotBed& bed) {
   return bed.run(bed.snapshots().list(store::kLocalTenant, {})).value();
 }
 
+Task<bool> swept(Snapshots& snapshots) {
+  co_await snapshots.sweep();
+  co_return true;
+}
+
 TEST(Snapshots, KeepFilesThatASandboxIsMadeFrom) {
   SnapshotBed bed;
   auto sandbox = bed.create();
@@ -175,7 +180,7 @@ TEST(Fork, MakesSandboxesThatShareNothingButTheirBeginning) {
   auto sandbox = bed.create();
   put_file(bed, *sandbox, "/tmp/a", "shared");
   auto hanging = bed.start_exec(*sandbox, {"hang"});
-  auto forked = bed.run(fork_sandbox(bed.sandboxes(), bed.snapshots(), sandbox, 3));
+  auto forked = bed.run(fork_sandbox(bed.sandboxes(), bed.snapshots(), sandbox, {.count = 3}));
   ASSERT_TRUE(forked.ok());
   ASSERT_EQ(forked->sandboxes.size(), 3u);
   ASSERT_EQ(forked->not_carried.size(), 1u);
@@ -194,13 +199,101 @@ TEST(Fork, MakesSandboxesThatShareNothingButTheirBeginning) {
 TEST(Fork, IsAllOrNothing) {
   SnapshotBed bed;
   auto sandbox = bed.create();
-  auto forked = bed.run(fork_sandbox(bed.sandboxes(), bed.snapshots(), sandbox, 20));
+  auto forked = bed.run(fork_sandbox(bed.sandboxes(), bed.snapshots(), sandbox, {.count = 20}));
   ASSERT_FALSE(forked.ok()) << "the budget of the bed is ten";
   EXPECT_EQ(forked.error().reason(), "no_capacity");
   bed.settle();
   EXPECT_EQ(bed.sandboxes().all().size(), 1u);
   EXPECT_TRUE(bed.driver->snapshots.empty());
   EXPECT_TRUE(list(bed).empty());
+}
+
+TEST(Rollback, PutsFilesBackAndCanBeUndone) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  SandboxId id = sandbox->id();
+  put_file(bed, *sandbox, "/tmp/a", "first");
+  store::SnapshotRow first = cut(bed, sandbox);
+  put_file(bed, *sandbox, "/tmp/a", "second");
+  auto hanging = bed.start_exec(*sandbox, {"hang"});
+  uint64_t promised = bed.admission().promised().memory_bytes;
+  auto done = bed.run(bed.snapshots().roll_back(sandbox, first.id));
+  ASSERT_TRUE(done.ok()) << done.error().message();
+  EXPECT_EQ(done->sandbox->id(), id);
+  EXPECT_EQ(bed.sandboxes().find(store::kLocalTenant, id), done->sandbox);
+  EXPECT_EQ(file_of(bed, *done->sandbox, "/tmp/a"), "first");
+  EXPECT_EQ(done->sandbox->row().generation, 2u);
+  EXPECT_NE(done->sandbox->row().nonce, sandbox->row().nonce);
+  EXPECT_EQ(hanging->row().verdict, "sandbox_gone");
+  ASSERT_EQ(done->not_carried.size(), 1u);
+  EXPECT_EQ(bed.admission().promised().memory_bytes, promised);
+  EXPECT_EQ(bed.run_exec(*done->sandbox, {"echo", "on"}).verdict, "ok");
+  auto undone = bed.run(bed.snapshots().roll_back(done->sandbox, *done->undo));
+  ASSERT_TRUE(undone.ok());
+  EXPECT_EQ(file_of(bed, *undone->sandbox, "/tmp/a"), "second");
+  ASSERT_TRUE(bed.run(bed.sandboxes().remove(store::kLocalTenant, id)).ok());
+  bed.run(swept(bed.snapshots()));
+  ASSERT_EQ(list(bed).size(), 1u) << "what was asked for stays";
+  EXPECT_EQ(list(bed)[0].id, first.id);
+}
+
+TEST(Rollback, ThatACrashCutShortIsFinishedAtTheNextStart) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  put_file(bed, *sandbox, "/tmp/a", "first");
+  store::SnapshotRow first = cut(bed, sandbox);
+  put_file(bed, *sandbox, "/tmp/a", "second");
+  store::SandboxRow row = sandbox->row();
+  row.restoring = true;
+  row.snapshot = first.id;
+  row.generation = 2;
+  auto mark = [row](store::Catalog& catalog) { return catalog.sandboxes().set_restoring(row); };
+  ASSERT_TRUE(bed.run(bed.ledger().run(mark)).ok());
+  SandboxId id = sandbox->id();
+  sandbox.reset();
+  bed.restart();
+  ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
+  auto found = bed.sandboxes().find(store::kLocalTenant, id);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->state(), State::kRunning);
+  EXPECT_FALSE(found->row().restoring);
+  EXPECT_EQ(file_of(bed, *found, "/tmp/a"), "first");
+}
+
+TEST(Rollback, IsRefusedToAnotherLineAndToWhatIsLost) {
+  SnapshotBed bed;
+  auto sandbox = bed.create();
+  store::SnapshotRow foreign = cut(bed, bed.create());
+  auto refused = bed.run(bed.snapshots().roll_back(sandbox, foreign.id));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().reason(), "snapshot_of_another_line");
+  store::SnapshotRow own = cut(bed, sandbox);
+  bed.driver->snapshots.clear();
+  auto lost = bed.run(bed.snapshots().roll_back(sandbox, own.id));
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(lost.error().reason(), "snapshot_lost");
+  EXPECT_EQ(sandbox->state(), State::kRunning);
+  EXPECT_EQ(list(bed).size(), 2u) << "nothing was kept for it";
+}
+
+TEST(Checkpoint, IsCutBeforeEachExecAndTheOldestGo) {
+  SnapshotBed bed;
+  CreateSandbox request = bed.create_request();
+  request.checkpoint = "each";
+  bed.snapshots();
+  auto created = bed.run(bed.sandboxes().create(store::kLocalTenant, request));
+  ASSERT_TRUE(created.ok());
+  put_file(bed, *created->sandbox, "/tmp/a", "before");
+  bed.run_exec(*created->sandbox, {"echo", "one"});
+  ASSERT_EQ(list(bed).size(), 1u);
+  EXPECT_EQ(list(bed)[0].reason, "checkpoint");
+  SnapshotId oldest = list(bed)[0].id;
+  for (size_t i = 0; i < kMaxCheckpoints; ++i) {
+    bed.clock.advance(std::chrono::milliseconds(1));
+    bed.run_exec(*created->sandbox, {"echo", "more"});
+  }
+  EXPECT_EQ(list(bed).size(), kMaxCheckpoints);
+  EXPECT_FALSE(bed.driver->snapshots.contains(oldest));
 }
 
 }  // namespace

@@ -275,7 +275,7 @@ CREATE TABLE snapshots (
   sandbox_id TEXT NOT NULL CHECK (length(sandbox_id) = 20),
   label TEXT NOT NULL,
   metadata TEXT NOT NULL,
-  reason TEXT NOT NULL CHECK (reason IN ('asked', 'rollback', 'fork', 'checkpoint')),
+  reason TEXT NOT NULL CHECK (reason IN ('asked', 'rollback', 'fork', 'checkpoint', 'diff')),
   bytes INTEGER NOT NULL CHECK (bytes >= 0),
   created_at_ms INTEGER NOT NULL,
   template_name TEXT NOT NULL,
@@ -292,6 +292,9 @@ CREATE INDEX snapshots_by_parent ON snapshots (tenant_id, parent_id);
 ALTER TABLE sandboxes ADD COLUMN snapshot_id TEXT;
 ALTER TABLE sandboxes ADD COLUMN inherited_bytes INTEGER NOT NULL DEFAULT 0
   CHECK (inherited_bytes >= 0);
+ALTER TABLE sandboxes ADD COLUMN restoring INTEGER NOT NULL DEFAULT 0 CHECK (restoring IN (0, 1));
+ALTER TABLE sandboxes ADD COLUMN checkpoint TEXT NOT NULL DEFAULT 'none'
+  CHECK (checkpoint IN ('none', 'each'));
 )sql",
 };
 

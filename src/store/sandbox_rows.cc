@@ -12,7 +12,7 @@ namespace {
   "disk_bytes, output_bytes, open_files, disk_bytes_per_second, on_oom, cpu_time_ms, "         \
   "required_extras, ttl_ms, idle_ttl_ms, nonce, metadata, environment, created_at_ms, "        \
   "failure, generation, next_exec, ttl_from_ms, limits_unsettled, network, "                   \
-  "on_ttl, auto_resume, paused_at_ms, snapshot_id, inherited_bytes"
+  "on_ttl, auto_resume, paused_at_ms, snapshot_id, inherited_bytes, restoring, checkpoint"
 
 // What a sandbox is shown as.
 #define SHOWN_STATE "iif(state = 'running' AND paused_at_ms <> 0, 'paused', state)"
@@ -55,6 +55,8 @@ Result<SandboxRow> read_row(Query& query) {
   row.paused_at_ms = query.int64();
   if (auto snapshot = query.text_or_null()) row.snapshot = SnapshotId::parse(*snapshot);
   row.inherited_bytes = query.uint64();
+  row.restoring = query.uint32() != 0;
+  row.checkpoint = query.text();
   ATOLL_TRY_VOID(query.row_done());
   return row;
 }
@@ -96,14 +98,15 @@ Result<void> SandboxRows::insert(const SandboxRow& row) {
   auto inserted = database_.run(
       "INSERT INTO sandboxes (" SANDBOX_COLUMNS
       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row.id.view(), row.tenant.number(), Blob(row.image.bytes()), row.name, row.state,
       row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes,
       row.output_bytes, row.open_files, row.disk_bytes_per_second, row.on_oom, row.cpu_time_ms,
       row.required_extras, row.ttl_ms, row.idle_ttl_ms, Blob(row.nonce), row.metadata,
       row.environment, row.created_at_ms, row.failure, row.generation, row.next_exec,
       row.ttl_from_ms, uint32_t{row.limits_unsettled}, row.network, row.on_ttl,
-      uint32_t{row.auto_resume}, row.paused_at_ms, snapshot, row.inherited_bytes);
+      uint32_t{row.auto_resume}, row.paused_at_ms, snapshot, row.inherited_bytes,
+      uint32_t{row.restoring}, row.checkpoint);
   if (inserted) return {};
   Error error = std::move(inserted).error();
   if (row.name && error.code() == Code::kConflict)
@@ -130,19 +133,33 @@ Result<void> SandboxRows::set_paused(const SandboxRow& row) {
   return {};
 }
 
+Result<void> SandboxRows::set_restoring(const SandboxRow& row) {
+  std::optional<std::string_view> snapshot;
+  if (row.snapshot) snapshot = row.snapshot->view();
+  ATOLL_TRY(int64_t changed,
+            database_.run("UPDATE sandboxes SET snapshot_id = ?, inherited_bytes = ?, "
+                          "generation = ?, nonce = ?, restoring = ? "
+                          "WHERE tenant_id = ? AND sandbox_id = ?",
+                          snapshot, row.inherited_bytes, row.generation, Blob(row.nonce),
+                          uint32_t{row.restoring}, row.tenant.number(), row.id.view()));
+  if (changed == 0) return no_such_sandbox(row.id);
+  return {};
+}
+
 Result<void> SandboxRows::change(const SandboxRow& row) {
   ATOLL_TRY(
       int64_t changed,
       database_.run("UPDATE sandboxes SET cpu_millis = ?, memory_bytes = ?, pids = ?, "
                     "disk_bytes = ?, output_bytes = ?, open_files = ?, disk_bytes_per_second = ?, "
                     "cpu_time_ms = ?, ttl_ms = ?, ttl_from_ms = ?, idle_ttl_ms = ?, metadata = ?, "
-                    "limits_unsettled = ?, network = ?, on_ttl = ?, auto_resume = ? "
+                    "limits_unsettled = ?, network = ?, on_ttl = ?, auto_resume = ?, "
+                    "checkpoint = ? "
                     "WHERE tenant_id = ? AND sandbox_id = ?",
                     row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes, row.output_bytes,
                     row.open_files, row.disk_bytes_per_second, row.cpu_time_ms, row.ttl_ms,
                     row.ttl_from_ms, row.idle_ttl_ms, row.metadata, uint32_t{row.limits_unsettled},
-                    row.network, row.on_ttl, uint32_t{row.auto_resume}, row.tenant.number(),
-                    row.id.view()));
+                    row.network, row.on_ttl, uint32_t{row.auto_resume}, row.checkpoint,
+                    row.tenant.number(), row.id.view()));
   if (changed == 0) return no_such_sandbox(row.id);
   return {};
 }

@@ -43,6 +43,8 @@ struct SandboxRow {
   int64_t paused_at_ms = 0;                 // not 0: "running", and frozen since then
   std::optional<SnapshotId> snapshot = {};  // what its files come from, or were last kept as
   uint64_t inherited_bytes = 0;             // that its layer began with
+  bool restoring = false;                   // its isolate is to be made anew, from `snapshot`
+  std::string checkpoint = "none";          // "none" | "each": a snapshot before every exec and run
   std::array<unsigned char, 16> nonce{};
   std::string metadata = "{}";     // JSON object
   std::string environment = "{}";  // JSON: default environment of execs
@@ -86,6 +88,8 @@ class SandboxRows {
                          std::string_view failure);
   // paused_at_ms and ttl_from_ms, as in `row`.
   Result<void> set_paused(const SandboxRow& row);
+  // snapshot, inherited_bytes, generation, nonce and restoring, as in `row`.
+  Result<void> set_restoring(const SandboxRow& row);
   // Limits, ttls, what they do, and metadata, as in `row`.
   Result<void> change(const SandboxRow& row);
   // Its execs go with it.

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "base/snapshot_id.h"
 #include "linux/open_ranges.h"
+#include "warden/step.h"
 
 namespace atl::warden {
 
@@ -135,36 +136,6 @@ enum class Refusal : uint16_t {
 inline constexpr uint16_t kLastRefusal = static_cast<uint16_t>(Refusal::kSimpleQuotas);
 // "disk_rate"; the API's code is that and "_unavailable".
 std::string_view refusal_name(Refusal refusal);
-
-// The steps of building an isolate, in order; a failed launch names the one that failed.
-enum class Step : uint16_t {
-  kNone = 0,
-  kRecord,
-  kUidRange,
-  kPool,
-  kLayer,
-  kImage,
-  kCgroup,
-  kListener,
-  kClone,
-  kUidMap,
-  kIdmap,
-  kSpawner,
-  kNamespaces,
-  kRoot,
-  kDevices,
-  kProc,
-  kMasks,
-  kPivot,
-  kNetwork,
-  kCapabilities,
-  kAgent,
-  kReceipt,
-  kHelper,  // the helper process itself died
-};
-inline constexpr uint16_t kLastStep = static_cast<uint16_t>(Step::kHelper);
-
-std::string_view step_name(Step step);
 
 struct Reply {
   uint32_t magic;

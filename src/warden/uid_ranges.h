@@ -1,10 +1,5 @@
 // Uid ranges: 65,536 ids for each isolate, so that no two isolates, also of different Atolls on
-// this host, share a user. The registry is one directory for the whole host with a file per taken
-// range.
-//
-// A file appears with its content in one step (linkat), and the registry is locked: shared to take
-// and free, exclusive to look for stale entries, which could otherwise free a range that was just
-// taken.
+// this host, share a user: linux/uid_registry.h.
 #pragma once
 
 #include <sys/types.h>

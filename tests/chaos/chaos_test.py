@@ -33,6 +33,8 @@ DAEMON_POINTS = {
     "pause.row": "pause", "pause.frozen": "pause", "resume.thawed": "pause", "resume.row": "pause",
     "snapshot.cut": "keep", "snapshot.row": "keep", "snapshot.unlisted": "keep",
     "fork.cut": "fork", "fork.made": "fork", "fork.done": "fork",
+    "rollback.kept": "roll_back", "rollback.row": "roll_back", "rollback.removed": "roll_back",
+    "rollback.done": "roll_back",
 }
 # Where the warden dies. Launches and removals are children of it: launch.… and remove.… end one of
 # those, the others the warden itself.
@@ -170,6 +172,20 @@ class Chaos(atoll.SystemTest):
                 return self.atoll.try_request("DELETE", path).status in (204, 404)
             atoll.wait_for("the snapshot to be gone", gone, 20)
         self.assertEqual(self.again_until(200, "GET", "/v1/snapshots").json["snapshots"], [])
+
+    def roll_back(self):
+        """Either nothing happened or it is rolled back; the sandbox is there and can be used."""
+        kept = f"/v1/sandboxes/{self.sandbox}/files/tmp/kept"
+        kind = {"Content-Type": "application/octet-stream"}
+        self.assertIn(self.atoll.request("PUT", kept, b"first", headers=kind).status, (200, 201))
+        made = self.again_until(201, "POST", f"/v1/sandboxes/{self.sandbox}/snapshots", {})
+        self.assertIn(self.atoll.request("PUT", kept, b"second", headers=kind).status, (200, 201))
+        body = {"snapshot": made.json["id"]}
+        undo = self.again_until(200, "POST", f"/v1/sandboxes/{self.sandbox}/rollback", body)
+        self.assertEqual(self.again_until(200, "GET", kept).body, b"first")
+        self.again_until(200, "GET", f"/v1/snapshots/{undo.json['undo']}")
+        for each in self.again_until(200, "GET", "/v1/snapshots").json["snapshots"]:
+            self.again_until(204, "DELETE", f"/v1/snapshots/{each['id']}?children=adopt")
 
     def fork(self):
         """Whatever a fork that was not acknowledged has made, its snapshot is gone."""

@@ -54,7 +54,9 @@ class Pause(atoll.SystemTest):
         self.assertEqual(shown["state"], "paused")
         self.assertEqual(self.cpu_us(sandbox), cpu, "it used the processor")
         self.assertEqual(self.lines(sandbox, counter), before, "it printed")
-        self.resume(sandbox)
+        # Who waits for its process has not waited for its socket.
+        atoll.wait_for("the warden", lambda: self.atoll.request(
+            "POST", f"/v1/sandboxes/{sandbox}/resume").status == 200)
         after = atoll.wait_for("more numbers", lambda: (
             lambda lines: len(lines) > len(before) + 5 and lines)(self.lines(sandbox, counter)))
         pid = before[0].split()[0]
@@ -196,9 +198,10 @@ class Snapshots(atoll.SystemTest):
     def test_files_come_back_as_they_were(self):
         sandbox = self.atoll.create()["id"]
         self.sh(sandbox, "echo one >/home/user/file; chmod 640 /home/user/file; mkdir /home/user/d;"
-                         "ln -s file /home/user/link; rm -r /etc/apt; echo run >/run/gone",
+                         "ln -s file /home/user/link; rm /etc/debian_version; echo run >/run/gone",
                 user="root")
-        look = "cd /home/user; stat -c '%n %F %a %u' *; readlink link; cat file; ls -d /etc/apt " \
+        look = "cd /home/user; stat -c '%n %F %a %u' *; readlink link; cat file; " \
+               "ls -d /etc/debian_version " \
                "/run/gone 2>&1 | sort"
         before = self.sh(sandbox, look)
         snapshot = self.cut(sandbox, label="first", metadata={"k": "v"})
@@ -207,9 +210,12 @@ class Snapshots(atoll.SystemTest):
                          ("first", {"k": "v"}, None, False, "local"))
         self.sh(sandbox, "echo two >/home/user/file; rm /home/user/link", user="root")
         made = self.create_from(snapshot["id"])["id"]
-        self.assertEqual(self.sh(made, look), before.replace(
-            "/run/gone", "ls: cannot access '/run/gone': No such file or directory"), before)
-        self.assertEqual(self.sh(sandbox, "cat /home/user/file"), "two\n", "it went on by itself")
+        self.assertIn("\n/run/gone\n", before)
+        missing = "ls: cannot access '/run/gone': No such file or directory"
+        self.assertEqual(sorted(self.sh(made, look).splitlines()),
+                         sorted(before.replace("/run/gone", missing).splitlines()))
+        now = self.sh(sandbox, "cat /home/user/file", user="root")
+        self.assertEqual(now, "two\n", "it went on by itself")
         self.sh(made, "echo three >/home/user/file", user="root")
         again = self.create_from(snapshot["id"])["id"]
         self.assertEqual(self.sh(again, "cat /home/user/file", user="root"), "one\n", "it changed")
@@ -286,6 +292,131 @@ class Snapshots(atoll.SystemTest):
         self.assertEqual(self.sh(sandbox, "cat /home/user/file"), "shared\n")
         self.assertEqual(self.call("GET", "/v1/snapshots")["snapshots"], [])
         self.assertEqual(len(self.atoll.subvolumes()), 4)
+
+    def roll_back(self, sandbox, snapshot, expect=200):
+        path = f"/v1/sandboxes/{sandbox}/rollback"
+        return self.call("POST", path, {"snapshot": snapshot}, expect)
+
+    def test_rollback_can_be_undone_and_undone_again(self):
+        made = self.atoll.create(name="work", limits={"disk_bytes": 64 << 20})
+        sandbox = made["id"]
+        self.sh(sandbox, "echo one >/home/user/file; echo old >/home/user/old")
+        first = self.cut(sandbox)["id"]
+        self.sh(sandbox, "echo two >/home/user/file; rm /home/user/old; rm /etc/debian_version",
+                user="root")
+        running = self.atoll.start(sandbox, ["sleep", "600"])["id"]
+        contexts = f"/v1/sandboxes/{sandbox}/contexts"
+        context = self.call("POST", contexts, {"language": "python", "cwd": "/tmp"}, 201)["id"]
+        runs = f"{contexts}/{context}/runs"
+        self.call("POST", runs, {"code": "x = 7", "wait": True})
+        done = self.roll_back(sandbox, first)
+        self.assertEqual({(one["what"], one["id"]) for one in done["not_carried"]},
+                         {("exec", running), ("context_state", context)})
+        after = done["sandbox"]
+        self.assertEqual((after["id"], after["name"], after["state"], after["generation"]),
+                         (sandbox, "work", "running", made["generation"] + 1))
+        self.assertEqual(self.atoll.show_exec(sandbox, running)["verdict"], "sandbox_gone")
+        look = "cat /home/user/file; ls -d /home/user/old /etc/debian_version 2>&1"
+        self.assertEqual(self.sh(sandbox, look), "one\n/etc/debian_version\n/home/user/old\n")
+        run = self.call("POST", runs, {"code": "import os; print('x' in dir(), os.getcwd())",
+                                       "wait": True})
+        self.assertEqual((run["verdict"], run["stdout"]), ("ok", "False /tmp\n"))
+        self.sh(sandbox, "echo three >/home/user/file")
+        again = self.roll_back(sandbox, done["undo"])
+        self.assertEqual(self.sh(sandbox, "cat /home/user/file; ls /home/user/old 2>&1"),
+                         "two\nls: cannot access '/home/user/old': No such file or directory\n")
+        self.roll_back(sandbox, again["undo"])
+        self.assertEqual(self.sh(sandbox, "cat /home/user/file"), "three\n")
+        more = ["sh", "-c", "head -c 80000000 /dev/zero >/home/user/more"]
+        self.assertEqual(self.atoll.execute(sandbox, more)["verdict"], "disk_limit")
+        self.assertEqual(self.call("GET", "/v1/sandboxes/work")["id"], sandbox)
+
+    def test_rollback_is_refused_to_another_line(self):
+        sandbox, other = self.atoll.create()["id"], self.atoll.create()["id"]
+        foreign = self.cut(other)["id"]
+        error = self.roll_back(sandbox, foreign, 409)["error"]
+        self.assertEqual(error["code"], "snapshot_of_another_line")
+        self.roll_back(sandbox, "n" + "a" * 19, 404)
+        child = self.create_from(foreign)["id"]
+        self.sh(child, "echo own >/home/user/own")
+        self.roll_back(child, foreign)  # what it came from
+        self.assertEqual(self.sh(child, "ls /home/user"), "")
+        self.call("POST", f"/v1/sandboxes/{child}/pause")
+        self.assertEqual(self.roll_back(child, foreign, 409)["error"]["code"], "sandbox_paused")
+        # What was kept by itself goes with its sandbox; what was asked for stays.
+        self.assertEqual(len(self.call("GET", "/v1/snapshots")["snapshots"]), 2)
+        self.atoll.delete(child)
+        self.atoll.create(ttl_ms=1)
+        atoll.wait_for("the sweep", lambda: [row["id"] for row in self.call(
+            "GET", "/v1/snapshots")["snapshots"]] == [foreign])
+
+    def changes(self, path):
+        found = self.call("GET", path)
+        return {(one["what"], one["path"], one["size_before"], one["size"])
+                for one in found["changes"]}
+
+    def test_diff_tells_what_was_added_changed_and_removed(self):
+        sandbox = self.atoll.create()["id"]
+        self.sh(sandbox, "cd /home/user; echo one >a; echo same >b; echo gone >c; mkdir d; "
+                         "echo mode >e; echo link >f; seq 9 >g; echo aaaa >h")
+        first = self.cut(sandbox)["id"]
+        self.sh(sandbox, "cd /home/user; echo three >a; touch -d 2001-01-01 b; rm c; rmdir d; "
+                         "chmod 600 e; rm f; ln -s e f; sed -i s/5/five/ g; echo new >/tmp/new; "
+                         "touch -r h t; echo bbbb >h; touch -r t h; rm t; rm /etc/debian_version",
+                user="root")
+        home = "/home/user"
+        expected = {("changed", f"{home}/a", 4, 6), ("removed", f"{home}/c", 5, None),
+                    ("removed", f"{home}/d", None, None), ("changed", f"{home}/e", 5, 5),
+                    ("changed", f"{home}/f", 5, None), ("changed", f"{home}/g", 18, 21),
+                    ("changed", f"{home}/h", 5, 5), ("added", "/tmp/new", None, 4)}
+        live = f"/v1/sandboxes/{sandbox}/diff"
+        found = self.changes(live)
+        version = {one for one in found if one[1] == "/etc/debian_version"}
+        self.assertEqual({one[0] for one in version}, {"removed"})
+        self.assertEqual(found - version, expected)
+        self.assertEqual(self.changes(f"{live}?from={first}&path=/tmp"),
+                         {("added", "/tmp/new", None, 4)})
+        text = self.call("GET", f"{live}?from={first}&text={home}/g")["diff"]
+        self.assertIn("@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n", text)
+        second = self.cut(sandbox)["id"]
+        self.assertEqual(self.changes(live), set(), "it is as it was last kept")
+        self.assertEqual(self.changes(f"/v1/snapshots/{first}/diff?to={second}"), found)
+        back = self.changes(f"/v1/snapshots/{second}/diff?to={first}")
+        self.assertEqual({one[:2] for one in back if one[0] == "added"},
+                         {("added", f"{home}/c"), ("added", f"{home}/d"),
+                          ("added", "/etc/debian_version")})
+        short = self.call("GET", f"{live}?from={first}&limit=2")
+        self.assertEqual((len(short["changes"]), short["truncated"]), (2, True))
+        self.assertEqual(len(self.call("GET", "/v1/sandboxes")["sandboxes"]), 1)
+        self.assertEqual(len(self.call("GET", "/v1/snapshots")["snapshots"]), 2)
+
+    def test_a_checkpoint_before_each_step(self):
+        sandbox = self.atoll.create(checkpoint="each")["id"]
+        for number in range(3):
+            self.sh(sandbox, f"echo {number} >/home/user/file")
+        context = self.call("POST", f"/v1/sandboxes/{sandbox}/contexts", {}, 201)["id"]
+        self.call("POST", f"/v1/sandboxes/{sandbox}/contexts/{context}/runs",
+                  {"code": "open('/home/user/file', 'w').write('9')", "wait": True})
+        kept = self.call("GET", f"/v1/snapshots?sandbox={sandbox}")["snapshots"]
+        self.assertEqual([one["reason"] for one in kept], ["checkpoint"] * 4)
+        self.roll_back(sandbox, kept[2]["id"])  # as before the third
+        self.assertEqual(self.sh(sandbox, "cat /home/user/file"), "1\n")
+        self.call("PATCH", f"/v1/sandboxes/{sandbox}", {"checkpoint": "none"})
+        before = len(self.call("GET", "/v1/snapshots")["snapshots"])
+        self.sh(sandbox, "true")
+        self.assertEqual(len(self.call("GET", "/v1/snapshots")["snapshots"]), before)
+
+    def test_the_command_line_goes_back_and_compares(self):
+        self.atoll.create(name="work")
+        def run(*words):
+            return self.atoll.cli(*words).stdout.decode()
+        first = run("snapshot", "create", "work").strip()
+        self.atoll.cli("exec", "work", "--", "sh", "-c", "echo text >/home/user/file")
+        self.assertEqual(run("diff", "work").split(), ["+", "5", "/home/user/file"])
+        self.assertIn("+text", run("diff", first, "work", "--text", "/home/user/file"))
+        undo = run("rollback", "work", first).strip()
+        self.assertEqual(run("diff", first, "work"), "")
+        self.assertIn("/home/user/file", run("diff", first, undo))
 
     def test_the_command_line_draws_a_tree(self):
         self.atoll.create(name="work")

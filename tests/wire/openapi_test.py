@@ -107,6 +107,10 @@ class Walk:
             headers["Authorization"] = f"Bearer {key}"
         headers = {name: value for name, value in headers.items() if value is not None}
         body = base64.b64decode(case["base64"]) if "base64" in case else case.get("body")
+        if isinstance(body, dict):
+            body = {name: self.variables.get(value[1:], value)
+                    if isinstance(value, str) and value.startswith("$") else value
+                    for name, value in body.items()}
         if body is not None and not isinstance(body, (bytes, str)):
             body = json.dumps(body)
         if body is not None and operation.body() and "Content-Type" not in headers:
@@ -364,7 +368,11 @@ class OpenApiTest(atoll.SystemTest):
             with self.subTest(operation=operation.id):
                 for case in documented_cases(operation):
                     walk.ask(operation, case)
-        # The walk has deleted what it made.
+        # The walk has deleted what it made, but what it forked.
+        for fork in walk.variables["forked"]:
+            gone = self.atoll.request("DELETE", f"/v1/sandboxes/{fork['id']}",
+                                      key=self.keys["tenant"])
+            self.assertEqual(gone.status, 204)
         self.assertEqual(self.sandboxes("tenant"), [])
         smallest, background = {"template": "python"}, {"cmd": ["sleep", "3600"]}
         made = self.atoll.request("POST", "/v1/sandboxes", smallest, key=self.keys["tenant"]).json

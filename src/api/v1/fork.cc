@@ -4,6 +4,7 @@
 
 #include "api/json_reader.h"
 #include "api/json_reply.h"
+#include "api/v1/not_carried_json.h"
 #include "api/v1/sandbox_json.h"
 #include "api/v1/sandboxes.h"
 #include "sandbox/fork.h"
@@ -11,7 +12,6 @@
 namespace atl::api::v1 {
 
 namespace json = boost::json;
-using sandbox::NotCarried;
 using sandbox::Sandbox;
 using sandbox::Sandboxes;
 using sandbox::Snapshots;
@@ -26,27 +26,17 @@ Result<uint32_t> parse_count(std::string_view body) {
   return count;
 }
 
-json::object not_carried_json(const NotCarried& left) {
-  bool exec = left.what == NotCarried::What::kExec;
-  json::object object;
-  object["what"] = exec ? "exec" : "context_state";
-  object["id"] = left.id;
-  object["why"] = exec ? "processes do not come along"
-                       : "the interpreter starts again, with its language, cwd and variables";
-  return object;
-}
-
 http::Task<Reply> fork(Call& call, Sandboxes& sandboxes, Snapshots& snapshots) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(uint32_t count, parse_count(call.body));
-  auto forked = co_await sandbox::fork_sandbox(sandboxes, snapshots, sandbox, count);
+  sandbox::ForkRequest wanted{.count = count};
+  auto forked = co_await sandbox::fork_sandbox(sandboxes, snapshots, sandbox, wanted);
   if (!forked) co_return std::move(forked).error();
-  json::array made, left;
+  json::array made;
   for (const auto& one : forked->sandboxes) made.push_back(sandbox_json(one->row(), one.get()));
-  for (const NotCarried& one : forked->not_carried) left.push_back(not_carried_json(one));
   json::object object;
   object["sandboxes"] = std::move(made);
-  object["not_carried"] = std::move(left);
+  object["not_carried"] = not_carried_json(forked->not_carried);
   object["frozen_ms"] = to_ms(static_cast<uint64_t>(forked->frozen.count()));
   co_return std::optional(json_reply(201, object));
 }

@@ -73,6 +73,7 @@ json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
   if (ends_at) object["ends_at"] = to_rfc3339(*ends_at);
   object["on_ttl"] = row.on_ttl;
   object["auto_resume"] = row.auto_resume;
+  object["checkpoint"] = row.checkpoint;
   object["persistence"] = "ephemeral";
   object["network"] = network_json(row.network);
   WallTime created{std::chrono::milliseconds(row.created_at_ms)};

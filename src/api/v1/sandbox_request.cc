@@ -52,6 +52,13 @@ std::optional<std::string> parse_on_ttl(ObjectReader& reader) {
   return choice;
 }
 
+std::optional<std::string> parse_checkpoint(ObjectReader& reader) {
+  auto choice = reader.optional_text("checkpoint", 16);
+  if (choice && *choice != "none" && *choice != "each")
+    reader.refuse("checkpoint", "must be \"none\" or \"each\"");
+  return choice;
+}
+
 Error invalid(std::string_view field, std::string message) {
   return Error(Code::kInvalid, std::move(message)).with_reason("invalid_field").with_field(field);
 }
@@ -199,6 +206,7 @@ Result<CreateSandbox> parse_create(std::string_view body) {
       reader.optional_integer("idle_ttl_ms", sandbox::kMinIdleTtlMs, sandbox::kMaxTtlMs);
   request.on_ttl = parse_on_ttl(reader).value_or("delete");
   request.auto_resume = reader.optional_boolean("auto_resume").value_or(false);
+  request.checkpoint = parse_checkpoint(reader).value_or("none");
   request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
   TextPairs variables = reader.text_pairs("env", kMaxPairs, kMaxPairBytes);
   for (const auto& [name, value] : variables)
@@ -220,12 +228,14 @@ Result<ChangeSandbox> parse_change(std::string_view body) {
   if (reader.is_null("idle_ttl_ms")) request.idle_ttl_ms = 0;
   request.on_ttl = parse_on_ttl(reader);
   request.auto_resume = reader.optional_boolean("auto_resume");
+  request.checkpoint = parse_checkpoint(reader);
   TextPairs metadata = reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes);
   if (reader.has("metadata")) request.metadata = to_json_text(metadata);
   if (const json::object* limits = reader.optional_object("limits"))
     parse_limits(*limits, request, reader);
   request.network = parse_network(reader);
-  for (const char* name : {"ttl_ms", "on_ttl", "auto_resume", "metadata", "limits", "network"})
+  for (const char* name :
+       {"ttl_ms", "on_ttl", "auto_resume", "checkpoint", "metadata", "limits", "network"})
     if (reader.is_null(name)) reader.refuse(name, "must not be null");
   ATOLL_TRY_VOID(reader.finish());
   return request;

@@ -1,0 +1,14 @@
+// What a fork or rollback leaves behind, as JSON.
+#pragma once
+
+#include <vector>
+
+#include <boost/json/array.hpp>
+
+#include "sandbox/not_carried.h"
+
+namespace atl::api::v1 {
+
+boost::json::array not_carried_json(const std::vector<sandbox::NotCarried>& left);
+
+}  // namespace atl::api::v1

@@ -1,0 +1,87 @@
+// Sandboxes whose time is up, or that could not be freed at once.
+#include <algorithm>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/log.h"
+#include "sandbox/pause.h"
+#include "sandbox/sandboxes.h"
+
+namespace atl::sandbox {
+
+namespace {
+
+constexpr std::chrono::milliseconds kLeastPause{100};  // between two sweeps
+constexpr std::chrono::milliseconds kRetryPause{500};  // of what could not be freed
+constexpr std::chrono::hours kLongestRest{1};
+constexpr std::chrono::minutes kArtifactsPause{10};  // between two looks for expired ones
+
+// Its deletion was begun, or what it held is still there: the sweep goes on with it.
+bool is_unfinished(const Sandbox& sandbox) {
+  return sandbox.state() == State::kDeleting ||
+         (sandbox.state() == State::kFailed && !sandbox.isolate_removed());
+}
+
+bool is_expired(const Sandbox& sandbox, SteadyTime now) {
+  std::optional<SteadyTime> end = sandbox.lifetime().deadline();
+  return sandbox.state() != State::kCreating && end && *end <= now;
+}
+
+}  // namespace
+
+Task<void> Sandboxes::sweep() {
+  SteadyTime now = services_.clock.steady_now();
+  if (now >= artifacts_swept_ + kArtifactsPause) {
+    artifacts_swept_ = now;
+    auto swept = services_.artifacts.sweep(to_milliseconds(services_.clock.wall_now()));
+    if (!swept) log_warning("expired artifacts could not be removed", {swept.error()});
+  }
+  std::vector<std::shared_ptr<Sandbox>> due;
+  for (const auto& [id, sandbox] : all_)
+    if (is_unfinished(*sandbox) || is_expired(*sandbox, services_.clock.steady_now()))
+      due.push_back(sandbox);
+  for (std::shared_ptr<Sandbox> sandbox : due) {
+    // Looked at again: while the others were ended it may have been put to use, or made anew.
+    auto found = all_.find(sandbox->id());
+    if (found == all_.end() || found->second != sandbox) continue;
+    Result<void> done;
+    bool expired = is_expired(*sandbox, services_.clock.steady_now());
+    if (expired && sandbox->state() == State::kRunning && sandbox->row().on_ttl == "pause") {
+      done = co_await Pause::begin(sandbox);
+    } else if (expired || sandbox->state() == State::kDeleting) {
+      done = co_await delete_now(sandbox);
+    } else if (is_unfinished(*sandbox)) {
+      done = co_await free_isolate(sandbox);
+    }
+    if (!done) log_warning("sweep failed", {{"sandbox", sandbox->id().view()}, done.error()});
+  }
+}
+
+SteadyTime Sandboxes::next_due() const {
+  SteadyTime now = services_.clock.steady_now();
+  SteadyTime next = now + kLongestRest;
+  for (const auto& [id, sandbox] : all_) {
+    if (is_unfinished(*sandbox)) next = std::min(next, now + kRetryPause);
+    // A busy one cannot be idle for long enough before this; it is looked at again then.
+    std::optional<SteadyTime> end = sandbox->lifetime().earliest_deadline();
+    if (end && sandbox->state() != State::kCreating) next = std::min(next, *end);
+  }
+  return std::max(next, now + kLeastPause);
+}
+
+Task<void> Sandboxes::wait_due() {
+  wake_ = next_due();
+  auto rest = wake_ - services_.clock.steady_now();
+  auto until = std::chrono::steady_clock::now() + rest;
+  bool notified = co_await due_.wait_until(until);
+  wake_ = SteadyTime::max();
+  if (!notified) co_return;
+  // Many creates or failures at once are worth one sweep, not one each.
+  boost::asio::steady_timer pause(services_.executor, kLeastPause);
+  auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
+  co_await pause.async_wait(token);
+}
+
+}  // namespace atl::sandbox
