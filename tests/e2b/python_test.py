@@ -86,9 +86,49 @@ class Sandboxes(door.DoorTest):
         with self.assertRaises(e2b.AuthenticationException):
             Sandbox.create(api_key="e2b_" + "0" * 40)
         sandbox = self.create()
-        for call in (sandbox.pause, sandbox.create_snapshot, sandbox.fork, sandbox.get_metrics):
-            with self.assertRaisesRegex(Exception, "not supported by Atoll"):
-                call()
+        with self.assertRaisesRegex(Exception, "not supported by Atoll"):
+            sandbox.get_metrics()
+
+    def test_sleeps_with_its_processes_and_wakes(self):
+        sandbox = self.create()
+        command = sandbox.commands.run("sleep 1000", background=True)
+        sandbox.files.write("/tmp/note", "kept")
+        self.assertTrue(sandbox.pause())
+        self.assertFalse(sandbox.pause(), "it was paused already")
+        self.assertFalse(sandbox.is_running())
+        self.assertEqual(Sandbox.get_info(sandbox.sandbox_id).state, e2b.SandboxState.PAUSED)
+        paused = SandboxQuery(state=[e2b.SandboxState.PAUSED])
+        listed = [info.sandbox_id for info in Sandbox.list(query=paused).next_items()]
+        self.assertEqual(listed, [sandbox.sandbox_id])
+        again = Sandbox.connect(sandbox.sandbox_id, timeout=120)
+        self.assertTrue(again.is_running())
+        self.assertEqual(again.files.read("/tmp/note"), "kept")
+        self.assertIn(command.pid, [one.pid for one in again.commands.list()])
+
+    def test_sleeps_at_its_end_and_is_woken_by_use(self):
+        lifecycle = {"on_timeout": "pause", "auto_resume": True}
+        sandbox = Sandbox.create(timeout=1, lifecycle=lifecycle)
+        self.addCleanup(sandbox.kill)
+        door.atoll.wait_for("the pause", lambda: Sandbox.get_info(
+            sandbox.sandbox_id).state == e2b.SandboxState.PAUSED, 15)
+        self.assertEqual(sandbox.commands.run("echo woken").stdout, "woken\n")
+
+    def test_is_kept_made_again_and_forked(self):
+        sandbox = self.create()
+        sandbox.files.write("/tmp/note", "first")
+        snapshot = sandbox.create_snapshot()
+        sandbox.files.write("/tmp/note", "second")
+        made = self.create(template=snapshot.snapshot_id)
+        self.assertEqual(made.files.read("/tmp/note"), "first")
+        listed = Sandbox.list_snapshots(sandbox_id=sandbox.sandbox_id).next_items()
+        self.assertEqual([one.snapshot_id for one in listed], [snapshot.snapshot_id])
+        forks = sandbox.fork(count=2, timeout=60)
+        self.assertEqual(len(forks), 2)
+        for fork in forks:
+            self.addCleanup(fork.kill)
+            self.assertEqual(fork.files.read("/tmp/note"), "second")
+        self.assertTrue(Sandbox.delete_snapshot(snapshot.snapshot_id))
+        self.assertFalse(Sandbox.delete_snapshot(snapshot.snapshot_id))
 
     def test_has_no_internet_and_is_given_names(self):
         sandbox = self.create()

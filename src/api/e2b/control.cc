@@ -6,6 +6,7 @@
 #include "api/e2b/sandbox_json.h"
 #include "api/e2b/sandbox_list.h"
 #include "api/e2b/sandbox_request.h"
+#include "api/e2b/state.h"
 #include "api/json_reply.h"
 
 namespace atl::api::e2b {
@@ -23,13 +24,7 @@ struct Endpoint {
 
 // What the clients call and there is no such thing for.
 constexpr Endpoint kMissing[] = {
-    {Method::kPost, "/sandboxes/{id}/pause"},
-    {Method::kPost, "/sandboxes/{id}/resume"},
-    {Method::kPost, "/sandboxes/{id}/snapshots"},
-    {Method::kPost, "/sandboxes/{id}/fork"},
     {Method::kGet, "/sandboxes/{id}/metrics"},
-    {Method::kGet, "/snapshots"},
-    {Method::kDelete, "/templates/{template}"},
     {Method::kPost, "/v2/templates"},
     {Method::kPost, "/v3/templates"},
     {Method::kGet, "/templates/{template}/files/{hash}"},
@@ -55,20 +50,11 @@ std::optional<http::Response> no_content() {
   return response;
 }
 
-Result<std::shared_ptr<Sandbox>> named_sandbox(const Call& call, const Plane& plane) {
-  auto id = parse_sandbox_id(call.parameters.at(0));
-  auto sandbox = id ? plane.sandboxes.find(call.tenant, *id) : nullptr;
-  if (!sandbox || is_away(*sandbox))
-    return Error(Code::kNotFound, "sandbox " + call.parameters.at(0) + " not found")
-        .with_reason("sandbox_not_found");
-  return sandbox;
-}
-
 http::Task<Reply> create(Call& call, Plane plane, uint64_t default_seconds) {
   ATOLL_CO_TRY(sandbox::CreateSandbox request, parse_create(call.body, default_seconds));
   std::string domain = domain_of(call.exchange.request());
   auto made = call.made.sandbox ? plane.sandboxes.find(call.tenant, *call.made.sandbox) : nullptr;
-  if (!made || is_away(*made)) {
+  if (!made || is_over(*made)) {
     request.idempotency_key = call.idempotency_key;
     ATOLL_CO_TRY(sandbox::Created created, co_await plane.sandboxes.create(call.tenant, request));
     made = created.sandbox;
@@ -84,10 +70,12 @@ http::Task<Reply> create_second(Call& call, Plane plane) {
   return create(call, plane, kTimeoutSeconds);
 }
 
-// Its time is only ever extended.
+// The time of one that runs is only ever extended.
 http::Task<Reply> connect(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
   ATOLL_CO_TRY(uint64_t timeout_ms, parse_timeout(call.body, kTimeoutSeconds));
+  if (sandbox->state() == sandbox::State::kPaused)
+    co_return co_await resume_sandbox(call, plane, timeout_ms);
   auto ends_at = sandbox->lifetime().ends_at();
   WallTime wanted =
       plane.sandboxes.services().clock.wall_now() + std::chrono::milliseconds(timeout_ms);

@@ -5,6 +5,7 @@
 #include "api/e2b/filesystem.h"
 #include "api/e2b/interpreter.h"
 #include "api/e2b/process.h"
+#include "api/e2b/state.h"
 
 namespace atl::api::e2b {
 
@@ -13,6 +14,7 @@ Door::Door(Router& router, Plane plane) {
     return locate(plane, request, host);
   });
   add_control_routes(router, plane);
+  add_state_routes(router, plane);
   add_process_routes(router, plane);
   add_filesystem_routes(router, plane);
   add_watch_routes(router, plane, watchers_);

@@ -79,7 +79,15 @@ std::optional<store::TenantId> admit(const Plane& plane, Needs needs, const http
   return admitted ? std::optional(found->second->row().tenant) : std::nullopt;
 }
 
-bool is_away(const Sandbox& sandbox) { return sandbox.state() != sandbox::State::kRunning; }
+bool is_over(const Sandbox& sandbox) {
+  sandbox::State state = sandbox.state();
+  return state != sandbox::State::kRunning && state != sandbox::State::kPaused;
+}
+
+bool is_away(const Sandbox& sandbox) {
+  bool sleeps = sandbox.state() == sandbox::State::kPaused && !sandbox.row().auto_resume;
+  return is_over(sandbox) || sleeps;
+}
 
 Result<std::shared_ptr<Sandbox>> running_sandbox(const Call& call, const Plane& plane) {
   auto id = SandboxId::parse(call.parameters.at(0));

@@ -15,6 +15,7 @@
 #include "api/router.h"
 #include "sandbox/port_tokens.h"
 #include "sandbox/sandboxes.h"
+#include "sandbox/snapshots.h"
 
 namespace atl::api::e2b {
 
@@ -24,6 +25,7 @@ inline constexpr char kInterpreter[] = "/e2b/{id}/49999";
 // What all routes inside a sandbox stand on. Outlives the router.
 struct Plane {
   sandbox::Sandboxes& sandboxes;
+  sandbox::Snapshots& snapshots;
   const sandbox::PortTokens& tokens;
 };
 
@@ -40,7 +42,10 @@ std::optional<store::TenantId> admit(const Plane& plane, Needs needs, const http
 // The sandbox that the first parameter names. One that does not run, or not any more, is an error
 // of reason sandbox_away: the clients know by its status, 502, that nobody is there.
 Result<std::shared_ptr<sandbox::Sandbox>> running_sandbox(const Call& call, const Plane& plane);
+// A paused one is away too, unless whoever uses it lets it go on.
 bool is_away(const sandbox::Sandbox& sandbox);
+// It will never run again.
+bool is_over(const sandbox::Sandbox& sandbox);
 
 // "<id>" or "<id>-<anything>", as E2B's clients may write it.
 std::optional<SandboxId> parse_sandbox_id(std::string_view text);

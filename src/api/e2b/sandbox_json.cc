@@ -69,7 +69,7 @@ json::object listed_json(const Sandbox& sandbox) {
   object["clientID"] = kClient;
   object["startedAt"] = time_text(row.created_at_ms);
   object["endAt"] = end_text(sandbox);
-  object["state"] = "running";
+  object["state"] = sandbox.state() == sandbox::State::kPaused ? "paused" : "running";
   object["cpuCount"] = (row.cpu_millis + 999) / 1000;
   object["memoryMB"] = row.memory_bytes / kMebibyte;
   object["diskSizeMB"] = row.disk_bytes / kMebibyte;
@@ -84,8 +84,8 @@ json::object detail_json(const Sandbox& sandbox, const Plane& plane, const std::
   object["domain"] = domain;
   object["allowInternetAccess"] = sandbox.row().network != "{}";
   json::object lifecycle;
-  lifecycle["onTimeout"] = "kill";
-  lifecycle["autoResume"] = false;
+  lifecycle["onTimeout"] = sandbox.row().on_ttl == "pause" ? "pause" : "kill";
+  lifecycle["autoResume"] = sandbox.row().auto_resume;
   object["lifecycle"] = std::move(lifecycle);
   return object;
 }

@@ -20,6 +20,7 @@ constexpr size_t kMaxFilters = 64;
 struct Filter {
   TextPairs metadata = {};
   bool running = true;
+  bool paused = true;
   bool newest_first = true;
   std::string started_after = {};  // RFC 3339
   std::optional<std::string> template_name = {};
@@ -53,18 +54,18 @@ Result<TextPairs> parse_metadata(const std::string& parameter) {
   return pairs;
 }
 
-// "running,paused"; paused ones there are none.
-Result<bool> wants_running(const std::string& states) {
+// "running,paused"
+Result<void> parse_states(const std::string& states, Filter& filter) {
   std::string_view rest = states;
-  bool running = false;
+  filter.running = filter.paused = false;
   while (!rest.empty()) {
     std::string_view state = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), state.size() + 1));
     if (state != "running" && state != "paused")
       return invalid_parameter("state", "may be running and paused");
-    running = running || state == "running";
+    (state == "running" ? filter.running : filter.paused) = true;
   }
-  return running;
+  return {};
 }
 
 Result<Filter> parse_filter(const http::Request& request) {
@@ -79,9 +80,7 @@ Result<Filter> parse_filter(const http::Request& request) {
   if (metadata) {
     ATOLL_TRY(filter.metadata, parse_metadata(*metadata));
   }
-  if (state && !state->empty()) {
-    ATOLL_TRY(filter.running, wants_running(*state));
-  }
+  if (state && !state->empty()) ATOLL_TRY_VOID(parse_states(*state, filter));
   if (order && *order != "asc" && *order != "desc")
     return invalid_parameter("order", "must be asc or desc");
   filter.newest_first = order.value_or("desc") == "desc";
@@ -117,8 +116,9 @@ bool started_after(const store::SandboxRow& row, std::string_view time) {
 
 bool fits(const Sandbox& sandbox, const Filter& filter) {
   const store::SandboxRow& row = sandbox.row();
-  return filter.running && sandbox.state() == sandbox::State::kRunning &&
-         (!filter.template_name || row.template_name == *filter.template_name) &&
+  bool shown = (filter.running && sandbox.state() == sandbox::State::kRunning) ||
+               (filter.paused && sandbox.state() == sandbox::State::kPaused);
+  return shown && (!filter.template_name || row.template_name == *filter.template_name) &&
          (filter.started_after.empty() || started_after(row, filter.started_after)) &&
          has_metadata(row, filter.metadata);
 }

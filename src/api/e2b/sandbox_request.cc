@@ -5,6 +5,7 @@
 #include "api/json_reader.h"
 #include "egress/policy.h"
 #include "sandbox/environment.h"
+#include "sandbox/fork.h"
 #include "sandbox/network.h"
 
 namespace atl::api::e2b {
@@ -24,7 +25,6 @@ struct Missing {
 };
 // True, or not empty, they ask for something that would otherwise silently not happen.
 constexpr Missing kMissing[] = {
-    {"autoPause", "a sandbox cannot pause at its end yet: leave out autoPause"},
     {"volumeMounts", "there are no volumes: leave out volumeMounts"},
     {"mcp", "there is no MCP gateway: leave out mcp"},
     {"iam", "there are no workload tokens: leave out iam"},
@@ -35,6 +35,14 @@ constexpr Missing kMissingOfNetwork[] = {
     {"maskRequestHost", "the host name is not replaced: leave out network.maskRequestHost"},
     {"httpsPorts", "no TLS is spoken to ports inside: leave out network.httpsPorts"},
 };
+
+constexpr std::string_view kKeepsMemory =
+    "a paused sandbox keeps its memory: leave out memory and autoPauseMemory";
+
+bool is_false(const json::object& object, std::string_view field) {
+  const json::value* value = object.if_contains(field);
+  return value && value->is_bool() && !value->get_bool();
+}
 
 bool asks(const json::object& object, std::string_view field) {
   const json::value* value = object.if_contains(field);
@@ -116,7 +124,12 @@ Result<CreateSandbox> parse_create(std::string_view body, uint64_t default_secon
   ATOLL_TRY_VOID(refuse_missing(object, kMissing));
   ObjectReader reader(object);
   CreateSandbox request;
+  if (is_false(object, "autoPauseMemory")) return unsupported(std::string(kKeepsMemory));
   request.template_name = reader.text("templateID", kMaxNameBytes);
+  request.snapshot = parse_snapshot_id(request.template_name);
+  if (reader.optional_boolean("autoPause").value_or(false)) request.on_ttl = "pause";
+  if (const json::object* resume = reader.optional_object("autoResume"))
+    request.auto_resume = asks(*resume, "enabled");
   request.ttl_ms = timeout_of(reader, default_seconds);
   request.idle_ttl_ms = 0;  // E2B has no such thing
   request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
@@ -128,6 +141,26 @@ Result<CreateSandbox> parse_create(std::string_view body, uint64_t default_secon
   ATOLL_TRY_VOID(reader.settle());
   ATOLL_TRY(request.network, network_of(object));
   return request;
+}
+
+std::optional<SnapshotId> parse_snapshot_id(std::string_view text) {
+  return SnapshotId::parse(text.substr(0, text.find(':')));
+}
+
+Result<void> check_memory(std::string_view body) {
+  ATOLL_TRY(json::object object, parse_body(body));
+  if (is_false(object, "memory")) return unsupported(std::string(kKeepsMemory));
+  return {};
+}
+
+Result<Fork> parse_fork(std::string_view body) {
+  ATOLL_TRY(json::object object, parse_body(body));
+  ObjectReader reader(object);
+  Fork fork;
+  fork.count = reader.optional_small("count", 1, sandbox::kMaxForks).value_or(1);
+  fork.ttl_ms = timeout_of(reader, kFirstTimeoutSeconds);
+  ATOLL_TRY_VOID(reader.settle());
+  return fork;
 }
 
 Result<uint64_t> parse_timeout(std::string_view body, std::optional<uint64_t> default_seconds) {

@@ -18,6 +18,18 @@ Result<uint64_t> parse_timeout(std::string_view body, std::optional<uint64_t> de
 // What replaces the rules of the network: network_text().
 Result<std::string> parse_network(std::string_view body);
 
+// The id of a snapshot, as "<id>" or "<id>:<tag>".
+std::optional<SnapshotId> parse_snapshot_id(std::string_view text);
+
+// kUnsupported if the body asks that memory be given up.
+Result<void> check_memory(std::string_view body);
+
+struct Fork {
+  uint32_t count = 1;
+  uint64_t ttl_ms = 0;
+};
+Result<Fork> parse_fork(std::string_view body);
+
 Error unsupported(std::string message);
 
 }  // namespace atl::api::e2b

@@ -172,7 +172,7 @@ http::Task<Result<void>> send_changes(Call& call, FileScope& scope, FileCall& ch
       continue;
     }
     // The client learns by the cut that the sandbox has gone.
-    bool gone = error.code() == Code::kCancelled || is_away(sandbox);
+    bool gone = error.code() == Code::kCancelled || is_over(sandbox);
     if (gone) co_return std::move(change).error();
     co_return co_await out.fail(error);
   }
@@ -252,7 +252,7 @@ http::Task<Reply> remove_watcher(Call& call, Plane plane, Watchers& watchers) {
 }  // namespace
 
 void Watchers::sweep() {
-  std::erase_if(watchers_, [](const auto& entry) { return is_away(*entry.second->sandbox); });
+  std::erase_if(watchers_, [](const auto& entry) { return is_over(*entry.second->sandbox); });
 }
 
 Result<std::string> Watchers::add(Watcher watcher) {

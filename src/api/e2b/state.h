@@ -1,0 +1,17 @@
+// Pause, snapshots and forks, as E2B's clients ask for them, for holders of a key.
+#pragma once
+
+#include "api/e2b/plane.h"
+#include "api/router.h"
+
+namespace atl::api::e2b {
+
+void add_state_routes(Router& router, Plane plane);
+
+// The sandbox that the first parameter names, running or paused.
+Result<std::shared_ptr<sandbox::Sandbox>> named_sandbox(const Call& call, const Plane& plane);
+
+// Lets a paused one go on, for that long, and answers with it.
+http::Task<Reply> resume_sandbox(Call& call, Plane plane, uint64_t timeout_ms);
+
+}  // namespace atl::api::e2b
