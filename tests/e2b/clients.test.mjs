@@ -39,6 +39,7 @@ describe('sandboxes', () => {
     const left = (await sandbox.getInfo()).endAt.getTime() - Date.now()
     assert.ok(Math.abs(left - 600_000) < 20_000, `${left}`)
     assert.match(sandbox.getHost(3000), new RegExp(`^3000-${sandbox.sandboxId}\\.localhost:\\d+$`))
+    await sandbox.updateNetwork({ allowOut: ['example.com'] })
     assert.equal(await sandbox.kill(), true)
     assert.equal(await Sandbox.kill(sandbox.sandboxId), false)
     assert.equal(await sandbox.isRunning(), false)
@@ -171,7 +172,7 @@ describe('inside one sandbox', () => {
     const bytes = new Uint8Array(3_000_000).map((_, i) => (i * 7919) >> 3)
     await files.write('/tmp/big', new Blob([bytes]))
     assert.deepEqual(await files.read('/tmp/big', { format: 'bytes' }), bytes)
-    await files.write([
+    await (files.writeFiles ?? files.write).call(files, [
       { path: '/tmp/many/one', data: '1' },
       { path: '/tmp/many/two', data: '2' },
     ])
@@ -216,6 +217,42 @@ describe('inside one sandbox', () => {
     await handle.stop()
     const missing = sandbox.files.watchDir('/tmp/no-such-directory', () => {})
     await assert.rejects(missing, NotFoundError)
+  })
+
+  // Only the real image of `base` has it, and only newer packages have methods for it.
+  const hasBase = process.env.ATOLL_E2B_BASE
+  test('git', { skip: !hasBase && 'the image of base is not built' }, async (context) => {
+    const { files, git } = sandbox
+    if (!git) return context.skip('not in this version')
+    const [origin, work] = ['/home/user/origin', '/home/user/work']
+    await git.init(origin, { bare: true, initialBranch: 'main' })
+    await git.init(work, { initialBranch: 'main' })
+    await git.configureUser('Me', 'me@example.com')
+    await git.setConfig('core.editor', 'true')
+    assert.equal(await git.getConfig('core.editor'), 'true')
+    await git.remoteAdd(work, 'origin', origin)
+    assert.equal(await git.remoteGet(work, 'origin'), origin)
+    await files.write(`${work}/a`, '1')
+    assert.deepEqual((await git.status(work)).fileStatus.map((one) => one.name), ['a'])
+    await git.add(work)
+    await git.commit(work, 'first')
+    await git.push(work, { remote: 'origin', branch: 'main' })
+    await git.clone(origin, { path: '/home/user/copy' })
+    assert.equal(await files.read('/home/user/copy/a'), '1')
+    await git.createBranch(work, 'other')
+    await git.checkoutBranch(work, 'main')
+    assert.deepEqual((await git.branches(work)).branches.sort(), ['main', 'other'])
+    await git.deleteBranch(work, 'other', { force: true })
+    await files.write(`${work}/a`, '2')
+    await git.restore(work, { paths: ['a'], worktree: true })
+    assert.equal(await files.read(`${work}/a`), '1')
+    await files.write(`${work}/b`, '3')
+    await git.add(work)
+    await git.reset(work, { mode: 'hard' })
+    assert.equal((await git.status(work)).isClean, true)
+    await git.pull(work, { remote: 'origin', branch: 'main' })
+    const login = { username: 'me', password: 'secret', host: 'git.example.com' }
+    await git.dangerouslyAuthenticate(login)
   })
 
   test('two hundred streams at once', async () => {
