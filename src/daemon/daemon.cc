@@ -222,7 +222,8 @@ Result<void> run_daemon(const Options& options) {
   api::v1::add_key_routes(router, keys);
   api::v1::add_limits_route(router, sandboxes, admission);
   api::v1::add_template_routes(router, builds, templates);
-  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens});
+  sandbox::Meters meters(sandboxes, driver);
+  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, meters});
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,

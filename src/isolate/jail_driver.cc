@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/file.h"
 #include "egress/policy_json.h"
@@ -234,6 +235,17 @@ Task<Result<std::string>> JailDriver::receipt(SandboxId id) {
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
   ATOLL_CO_TRY_VOID(to_result(answer.reply, "receipt"));
   co_return std::move(answer.receipt);
+}
+
+Task<Result<linux::ResourceUsage>> JailDriver::usage(SandboxId id) {
+  warden::Request request = make_request(warden::Operation::kMeter);
+  set_id(request, id);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  ATOLL_CO_TRY_VOID(to_result(answer.reply, "usage"));
+  linux::ResourceUsage usage;
+  ATOLL_CHECK(answer.receipt.size() == sizeof usage);  // parse_reply() lets nothing else pass
+  std::memcpy(&usage, answer.receipt.data(), sizeof usage);
+  co_return usage;
 }
 
 Task<Result<void>> JailDriver::remove_image(Digest image) {

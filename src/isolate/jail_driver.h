@@ -10,11 +10,12 @@
 #include "egress/policy.h"
 #include "isolate/driver.h"
 #include "isolate/egress_calls.h"
+#include "isolate/meter.h"
 #include "isolate/warden_client.h"
 
 namespace atl::isolate {
 
-class JailDriver final : public Driver, public EgressCalls {
+class JailDriver final : public Driver, public EgressCalls, public Meter {
  public:
   // `run_directory` holds warden.sock and agents/.
   JailDriver(boost::asio::any_io_executor executor, std::string run_directory);
@@ -27,6 +28,7 @@ class JailDriver final : public Driver, public EgressCalls {
   Task<Result<void>> set_programs(SandboxId id, Programs programs) override;
   Task<Result<std::vector<SandboxId>>> list() override;
   Task<Result<std::string>> receipt(SandboxId id) override;
+  Task<Result<linux::ResourceUsage>> usage(SandboxId id) override;
   Task<Result<void>> remove_image(Digest image) override;
   Task<Result<void>> set_network(SandboxId id, uint64_t tenant, std::string policy) override;
   Task<Result<EgressPage>> read_egress(SandboxId id, uint64_t offset) override;

@@ -50,6 +50,19 @@ Result<Request> read_enforced_limits(const Host& host, const SandboxId& id) {
   return limits;
 }
 
+Result<linux::ResourceUsage> read_usage(const Host& host, const SandboxId& id) {
+  linux::ResourceUsage usage = {};
+  ATOLL_TRY(LimitedGroup group, open_limited_group(host, id, Controller::kMemory));
+  ATOLL_TRY(auto memory, linux::read_memory_usage(group.group.get(), group.version));
+  usage.memory_bytes = memory.used_bytes;
+  usage.cache_bytes = memory.cache_bytes;
+  ATOLL_TRY(Fd run, open_file(host.group_path(host.cgroups.v2, id) + "/run", O_PATH));
+  ATOLL_TRY(usage.cpu_us, linux::read_cpu_us(run.get()));
+  ATOLL_TRY(Fd layer, open_layer(host, id));
+  ATOLL_TRY(usage.disk_bytes, linux::read_subvolume_usage(layer.get()));
+  return usage;
+}
+
 linux::Facts limit_facts(const Request& limits) {
   return {{"limits.memory_bytes", std::to_string(linux::whole_pages(limits.memory_bytes))},
           {"limits.cpu_millis", std::to_string(limits.cpu_millis)},

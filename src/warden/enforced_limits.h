@@ -1,10 +1,11 @@
-// The limits that are in force for an isolate, each where the kernel keeps it: its groups and the
-// quota of its layer.
+// The limits that are in force for an isolate, and what it uses, each where the kernel keeps it:
+// its groups and the quota of its layer.
 #pragma once
 
 #include "base/ids.h"
 #include "base/result.h"
 #include "linux/process_facts.h"
+#include "linux/resource_usage.h"
 #include "warden/host.h"
 #include "warden/protocol.h"
 
@@ -12,6 +13,9 @@ namespace atl::warden {
 
 // In the fields of a request; all others are zero.
 Result<Request> read_enforced_limits(const Host& host, const SandboxId& id);
+
+// What the programs inside use of them now.
+Result<linux::ResourceUsage> read_usage(const Host& host, const SandboxId& id);
 
 // "limits.memory_bytes" and so on, as the receipt shows them.
 linux::Facts limit_facts(const Request& limits);

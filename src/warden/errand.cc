@@ -79,6 +79,13 @@ void receipt(const Host& host, const Request& request, Reply& reply, std::string
   reply.receipt_bytes = static_cast<uint32_t>(text.size());
 }
 
+void usage(const Host& host, const Request& request, Reply& reply, std::string& bytes) {
+  auto used = read_usage(host, *id_of(request));
+  if (!used) return fail(reply, Step::kCgroup, used.error());
+  bytes.assign(reinterpret_cast<const char*>(&*used), sizeof *used);
+  reply.receipt_bytes = sizeof *used;
+}
+
 void limits(const Host& host, const Request& request, Reply& reply) {
   reply.refusal = find_refusal(host, request);
   if (reply.refusal != Refusal::kNone) {
@@ -168,6 +175,9 @@ Answer serve_request(const Host& host, const Message& message) {
       break;
     case Operation::kListSnapshots:
       list(list_snapshots(host), request.snapshot_id, reply, more);
+      break;
+    case Operation::kMeter:
+      usage(host, request, reply, more);
       break;
     case Operation::kNetwork: {
       auto sockets = reopen_sockets(host, *id_of(request));

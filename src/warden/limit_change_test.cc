@@ -1,7 +1,10 @@
 // Other limits for an isolate that runs, on the real kernel.
+#include <cstring>
+
 #include <gtest/gtest.h>
 
 #include "linux/cgroup_tree.h"
+#include "linux/resource_usage.h"
 #include "warden/testing/fixture_test.h"
 
 namespace atl::warden {
@@ -130,6 +133,30 @@ TEST_F(LimitChange, RateOfTheDiskIsSetOrRefused) {
   ASSERT_EQ(reply.status, Status::kOk) << reply.system_errno;
   request_.disk_bytes_per_second = 0;
   EXPECT_EQ(client_->ask(request_).status, Status::kOk);
+}
+
+TEST_F(LimitChange, WhatIsUsedIsToldFromOutside) {
+  auto usage = [this] {
+    Request request = simple_request(Operation::kMeter, id_);
+    EXPECT_TRUE(client_->send_bytes({reinterpret_cast<const char*>(&request), sizeof request}));
+    std::string answer = client_->receive().value_or("");
+    auto parsed =
+        parse_reply({reinterpret_cast<const unsigned char*>(answer.data()), answer.size()});
+    EXPECT_TRUE(parsed.ok());
+    linux::ResourceUsage used = {};
+    EXPECT_EQ(answer.size(), sizeof(Reply) + sizeof used);
+    std::memcpy(&used, answer.data() + sizeof(Reply), sizeof used);
+    return used;
+  };
+  linux::ResourceUsage before = usage();
+  EXPECT_LT(before.memory_bytes, 64 * kMiB);
+  EXPECT_LE(before.cache_bytes, before.memory_bytes);
+  EXPECT_LT(before.disk_bytes, request_.disk_bytes);
+  EXPECT_GT(before.memory_bytes, 0u);
+  EXPECT_GT(before.cpu_us, 0u);
+  Reply nobody = client_->ask(simple_request(Operation::kMeter, SandboxId::draw()));
+  EXPECT_EQ(nobody.status, Status::kFailed);
+  EXPECT_EQ(nobody.system_errno, ENOENT);
 }
 
 TEST_F(LimitChange, OfNobodyIsAnError) {

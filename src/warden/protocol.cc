@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "linux/resource_usage.h"
+
 namespace atl::warden {
 namespace {
 
@@ -141,6 +143,7 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
     case Operation::kFreeze:
     case Operation::kThaw:
     case Operation::kSnapshot:
+    case Operation::kMeter:
       if (!is_id(request.sandbox_id)) return invalid("bad sandbox id");
       break;
     case Operation::kList:
@@ -194,7 +197,9 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
   bool snapshots = reply.operation == Operation::kListSnapshots;
   if (reply.id_count > 0 && reply.operation != Operation::kList && !snapshots)
     return invalid("unasked ids");
-  if (reply.receipt_bytes > 0 && reply.operation != Operation::kReceipt)
+  bool has_usage = reply.operation == Operation::kMeter && reply.status == Status::kOk;
+  if (has_usage ? reply.receipt_bytes != sizeof(linux::ResourceUsage)
+                : reply.receipt_bytes > 0 && reply.operation != Operation::kReceipt)
     return invalid("unasked receipt");
   size_t id_bytes = reply.id_count * sizeof(IdText);
   if (reply.receipt_bytes > kMaxReceiptBytes ||

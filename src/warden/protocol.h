@@ -72,8 +72,9 @@ enum class Operation : uint16_t {
   kSnapshot = 12,    // keep what the layer of an isolate holds now, under the id of a snapshot
   kRemoveSnapshot = 13,  // removing nothing is a success
   kListSnapshots = 14,   // ids of those that exist, after a given id, in order
+  kMeter = 15,  // what runs in an isolate uses now: a linux::ResourceUsage in place of a receipt
 };
-inline constexpr uint16_t kLastOperation = static_cast<uint16_t>(Operation::kListSnapshots);
+inline constexpr uint16_t kLastOperation = static_cast<uint16_t>(Operation::kMeter);
 
 struct Request {
   uint32_t magic;

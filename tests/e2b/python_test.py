@@ -86,8 +86,6 @@ class Sandboxes(door.DoorTest):
         with self.assertRaises(e2b.AuthenticationException):
             Sandbox.create(api_key="e2b_" + "0" * 40)
         sandbox = self.create()
-        with self.assertRaisesRegex(Exception, "not supported by Atoll"):
-            sandbox.get_metrics()
         template = e2b.Template().from_base_image().run_cmd("true")
         for call in (lambda: e2b.Template.build(template, "made-by-a-client"),
                      lambda: e2b.Template.get_tags("base"),
@@ -136,6 +134,43 @@ class Sandboxes(door.DoorTest):
             self.assertEqual(fork.files.read("/tmp/note"), "second")
         self.assertTrue(Sandbox.delete_snapshot(snapshot.snapshot_id))
         self.assertFalse(Sandbox.delete_snapshot(snapshot.snapshot_id))
+
+    def test_tells_what_it_uses(self):
+        sandbox = self.create()
+        before = sandbox.get_metrics()[-1]
+        self.assertGreater(before.mem_total, before.mem_used)
+        code = ("import os; held = b'x' * (64 << 20); "
+                "file = open('/home/user/f', 'wb'); file.write(os.urandom(32 << 20)); "
+                "file.flush(); os.fsync(file.fileno())\nwhile True: pass")
+        sandbox.files.write("/tmp/busy.py", code)
+        sandbox.commands.run("python3 /tmp/busy.py", background=True)
+
+        def is_seen():
+            now = sandbox.get_metrics()[-1]
+            return (now.mem_used > before.mem_used + (60 << 20) and now.cpu_used_pct > 20
+                    and now.disk_used > before.disk_used + (30 << 20))
+        door.atoll.wait_for("the use to be measured", is_seen, 120)
+        points = sandbox.get_metrics()
+        self.assertGreater(len(points), 1)
+        self.assertEqual(points, sorted(points, key=lambda point: point.timestamp))
+        for point in points:
+            self.assertLessEqual(point.cpu_used_pct, 100)
+            self.assertLessEqual(point.disk_used, point.disk_total)
+        long_ago = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+        self.assertEqual(sandbox.get_metrics(start=long_ago, end=long_ago), [])
+        key = {"X-API-Key": os.environ["E2B_API_KEY"], "Authorization": ""}
+        gone = self.create()
+        gone.kill()
+        ids = f"{sandbox.sandbox_id},{gone.sandbox_id}"
+        answer = self.atoll.request("GET", f"/sandboxes/metrics?sandbox_ids={ids}", headers=key)
+        self.assertEqual(answer.status, 200, answer.body)
+        self.assertEqual(list(answer.json["sandboxes"]), [sandbox.sandbox_id])
+        self.assertGreater(answer.json["sandboxes"][sandbox.sandbox_id]["memUsed"], 60 << 20)
+        answer = self.atoll.request("GET", "/sandboxes/metrics?sandbox_ids=%2F", headers=key)
+        self.assertEqual((answer.status, answer.json["code"]), (400, 400))
+        sandbox.kill()
+        with self.assertRaises(e2b.SandboxNotFoundException):
+            sandbox.get_metrics()
 
     def test_has_no_internet_and_is_given_names(self):
         sandbox = self.create()

@@ -24,7 +24,6 @@ struct Endpoint {
 
 // What the clients call and there is no such thing for.
 constexpr Endpoint kMissing[] = {
-    {Method::kGet, "/sandboxes/{id}/metrics"},
     {Method::kPost, "/v2/templates"},
     {Method::kPost, "/v3/templates"},
     {Method::kGet, "/templates/{template}/files/{hash}"},

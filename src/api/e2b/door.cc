@@ -4,15 +4,17 @@
 #include "api/e2b/files.h"
 #include "api/e2b/filesystem.h"
 #include "api/e2b/interpreter.h"
+#include "api/e2b/metrics.h"
 #include "api/e2b/process.h"
 #include "api/e2b/state.h"
 
 namespace atl::api::e2b {
 
-Door::Door(Router& router, Plane plane) {
-  router.set_locate([plane](const http::Request& request, const std::optional<PortHost>& host) {
-    return locate(plane, request, host);
+Door::Door(Router& router, Plane plane) : index_(plane.sandboxes, plane.tokens) {
+  router.set_locate([this](const http::Request& request, const std::optional<PortHost>& host) {
+    return locate(index_, request, host);
   });
+  add_metrics_routes(router, plane);
   add_control_routes(router, plane);
   add_state_routes(router, plane);
   add_process_routes(router, plane);

@@ -16,6 +16,7 @@ class Door {
   Door& operator=(const Door&) = delete;
 
  private:
+  TokenIndex index_;
   Watchers watchers_;
 };
 

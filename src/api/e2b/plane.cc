@@ -33,10 +33,10 @@ bool has_access(const Plane& plane, SandboxId id, const http::Request& request) 
 }
 
 // Old clients send no id with a file, and a signed link has none.
-std::string files_path(const Plane& plane, const http::Request& request) {
-  for (const auto& [id, sandbox] : plane.sandboxes.all())
-    if (has_access(plane, id, request)) return inner_path(id.view(), kEnvdPort, request);
-  return inner_path(kNobodys, kEnvdPort, request);
+std::string files_path(TokenIndex& index, const http::Request& request) {
+  auto id = index.find(field(request, "X-Access-Token"));
+  if (!id && has_signature(request)) id = index.find_signed(request);
+  return inner_path(id ? id->view() : kNobodys, kEnvdPort, request);
 }
 
 bool names_a_file(const http::Request& request) {
@@ -50,14 +50,14 @@ std::optional<SandboxId> parse_sandbox_id(std::string_view text) {
   return SandboxId::parse(text.substr(0, text.find('-')));
 }
 
-std::optional<std::string> locate(const Plane& plane, const http::Request& request,
+std::optional<std::string> locate(TokenIndex& index, const http::Request& request,
                                   const std::optional<PortHost>& host) {
   if (host && is_ours(host->port)) return inner_path(host->sandbox, host->port, request);
   if (host) return std::nullopt;
   std::string_view id = field(request, "E2b-Sandbox-Id");
   std::string_view port = field(request, "E2b-Sandbox-Port");
   if (id.empty() || port.empty())
-    return names_a_file(request) ? std::optional(files_path(plane, request)) : std::nullopt;
+    return names_a_file(request) ? std::optional(files_path(index, request)) : std::nullopt;
   auto parsed = parse_sandbox_id(id);
   std::string name = parsed ? parsed->string() : "unknown";
   if (is_ours(port)) return inner_path(name, port, request);
@@ -94,6 +94,15 @@ Result<std::shared_ptr<Sandbox>> running_sandbox(const Call& call, const Plane& 
   auto sandbox = id ? plane.sandboxes.find(call.tenant, *id) : nullptr;
   if (!sandbox || is_away(*sandbox))
     return Error(Code::kUnavailable, "The sandbox was not found").with_reason("sandbox_away");
+  return sandbox;
+}
+
+Result<std::shared_ptr<Sandbox>> named_sandbox(const Call& call, const Plane& plane) {
+  auto id = parse_sandbox_id(call.parameters.at(0));
+  auto sandbox = id ? plane.sandboxes.find(call.tenant, *id) : nullptr;
+  if (!sandbox || is_over(*sandbox))
+    return Error(Code::kNotFound, "sandbox " + call.parameters.at(0) + " not found")
+        .with_reason("sandbox_not_found");
   return sandbox;
 }
 

@@ -11,8 +11,10 @@
 #include <optional>
 #include <string>
 
+#include "api/e2b/token_index.h"
 #include "api/port_host.h"
 #include "api/router.h"
+#include "sandbox/meters.h"
 #include "sandbox/port_tokens.h"
 #include "sandbox/sandboxes.h"
 #include "sandbox/snapshots.h"
@@ -27,10 +29,11 @@ struct Plane {
   sandbox::Sandboxes& sandboxes;
   sandbox::Snapshots& snapshots;
   const sandbox::PortTokens& tokens;
+  sandbox::Meters& meters;
 };
 
 // The path of the route that a request means; nothing if it is none of E2B's.
-std::optional<std::string> locate(const Plane& plane, const http::Request& request,
+std::optional<std::string> locate(TokenIndex& index, const http::Request& request,
                                   const std::optional<PortHost>& host);
 
 // kAccess: the token that the sandbox was created with, or for files a signature made with it.
@@ -42,6 +45,8 @@ std::optional<store::TenantId> admit(const Plane& plane, Needs needs, const http
 // The sandbox that the first parameter names. One that does not run, or not any more, is an error
 // of reason sandbox_away: the clients know by its status, 502, that nobody is there.
 Result<std::shared_ptr<sandbox::Sandbox>> running_sandbox(const Call& call, const Plane& plane);
+// The same on the control plane, where it is not found; a paused one is.
+Result<std::shared_ptr<sandbox::Sandbox>> named_sandbox(const Call& call, const Plane& plane);
 // A paused one is away too, unless whoever uses it lets it go on.
 bool is_away(const sandbox::Sandbox& sandbox);
 // It will never run again.

@@ -152,15 +152,6 @@ http::Task<Reply> fork(Call& call, Plane plane) {
 
 }  // namespace
 
-Result<std::shared_ptr<Sandbox>> named_sandbox(const Call& call, const Plane& plane) {
-  auto id = parse_sandbox_id(call.parameters.at(0));
-  auto sandbox = id ? plane.sandboxes.find(call.tenant, *id) : nullptr;
-  if (!sandbox || is_over(*sandbox))
-    return Error(Code::kNotFound, "sandbox " + call.parameters.at(0) + " not found")
-        .with_reason("sandbox_not_found");
-  return sandbox;
-}
-
 http::Task<Reply> resume_sandbox(Call& call, Plane plane, uint64_t timeout_ms) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
   ATOLL_CO_TRY_VOID(check_memory(call.body));

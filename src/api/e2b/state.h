@@ -8,9 +8,6 @@ namespace atl::api::e2b {
 
 void add_state_routes(Router& router, Plane plane);
 
-// The sandbox that the first parameter names, running or paused.
-Result<std::shared_ptr<sandbox::Sandbox>> named_sandbox(const Call& call, const Plane& plane);
-
 // Lets a paused one go on, for that long, and answers with it.
 http::Task<Reply> resume_sandbox(Call& call, Plane plane, uint64_t timeout_ms);
 
