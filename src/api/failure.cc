@@ -146,6 +146,7 @@ constexpr Advice kAdvice[] = {
      "send `Authorization: Bearer <key>`; `atoll key show-local` prints it"},
     {"operator_only", 403, "sign in with the key that `atoll key show-local` prints"},
     {"key_not_found", 404, "list the keys in force with GET /v1/keys"},
+    {"tenant_not_found", 404, "list tenants with GET /v1/tenants; a key made for a name makes it"},
     {"local_key", 409, "remove the file local.key and restart atolld for a new local key"},
     {"too_many_keys", 409, "revoke keys that nobody uses"},
     {"not_found", 404, "check method and path against the documentation"},

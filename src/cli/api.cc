@@ -203,7 +203,7 @@ Result<http::Response> Api::send(const Call& call) {
   auto client = http::Client::create(server_.host, server_.port, call.timeout);
   http::Headers headers = headers_of(call);
   std::string body;
-  if (call.method == http::Method::kPost) {
+  if (call.method == http::Method::kPost || call.method == http::Method::kPatch) {
     headers.add("Content-Type", "application/json");
     body = json::serialize(call.body);
   }

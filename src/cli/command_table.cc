@@ -17,6 +17,7 @@ struct NamedGroup {
 };
 constexpr NamedGroup kNamedGroups[] = {{"template", "Templates"},
                                        {"key", "API keys"},
+                                       {"tenant", "What tenants may do"},
                                        {"receipt", "What was enforced"},
                                        {"egress", "What is reached"},
                                        {"snapshot", "Snapshots"}};

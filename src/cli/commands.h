@@ -7,11 +7,12 @@
 #include <variant>
 #include <vector>
 
-#include "cli/key_request.h"
+#include "cli/backup_request.h"
 #include "cli/limits.h"
 #include "cli/listen_address.h"
 #include "cli/state_request.h"
 #include "cli/template_request.h"
+#include "cli/tenant_request.h"
 #include "cli/terminal.h"
 
 namespace atl::cli {
@@ -38,7 +39,6 @@ struct RestartCommand {
 struct DownCommand {};
 struct StatusCommand {};
 struct DoctorCommand {};
-struct ShowKeyCommand {};
 struct AddTemplateCommand {
   std::string directory;
 };
@@ -180,6 +180,7 @@ using Command =
                  CopyCommand, CatCommand, ListFilesCommand, WatchCommand, PortsCommand,
                  ShowReceiptCommand, VerifyReceiptCommand, EgressCommand, ReplCommand,
                  SelftestCommand, BenchCommand, CompletionCommand, VersionCommand, PauseCommand,
-                 SnapshotCommand, ForkCommand, RollbackCommand, DiffCommand>;
+                 SnapshotCommand, ForkCommand, RollbackCommand, DiffCommand, SetTenantCommand,
+                 ListTenantsCommand>;
 
 }  // namespace atl::cli

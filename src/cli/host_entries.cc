@@ -51,6 +51,14 @@ void add_key_revoke(CLI::App& app, Typed& typed) {
   app.add_option("key", typed.id, "The id that `atoll key ls` shows")->required()->type_name("KEY");
 }
 
+void add_tenant_set(CLI::App& app, Typed& typed) {
+  app.add_option("tenant", typed.tenant, "Who (default: local)")->type_name("NAME");
+  app.add_option("--e2b-internet", typed.e2b_internet,
+                 "What clients of E2B that ask for the internet get: every public name, or none")
+      ->required()
+      ->check(CLI::IsMember({"allow", "deny"}));
+}
+
 void add_completion(CLI::App& app, Typed& typed) {
   app.add_option("shell", typed.shell, "Which shell")
       ->required()
@@ -107,6 +115,10 @@ Result<Command> make_key_revoke(const Typed& typed, const CLI::App&) {
   return Command(RevokeKeyCommand{typed.id});
 }
 
+Result<Command> make_tenant_set(const Typed& typed, const CLI::App&) {
+  return Command(SetTenantCommand{typed.tenant, typed.e2b_internet});
+}
+
 Result<Command> make_completion(const Typed& typed, const CLI::App&) {
   return Command(CompletionCommand{typed.shell});
 }
@@ -146,6 +158,11 @@ constexpr CommandEntry kEntries[] = {
      add_key_create, make_key_create},
     {"key ls", "List the keys in force", "  atoll key ls", nullptr, make_plain<ListKeysCommand>},
     {"key revoke", "End a key", "  atoll key revoke k3", add_key_revoke, make_key_revoke},
+    {"tenant set", "Say what a tenant may do",
+     "  atoll tenant set --e2b-internet allow\n"
+     "  atoll tenant set acme --e2b-internet deny",
+     add_tenant_set, make_tenant_set},
+    {"tenant ls", "List the tenants", "  atoll tenant ls", nullptr, make_plain<ListTenantsCommand>},
     {"completion", "Print what makes a shell complete commands, options and sandboxes",
      "  source <(atoll completion bash)\n"
      "  atoll completion zsh >\"${fpath[1]}/_atoll\"\n"

@@ -26,6 +26,7 @@
 #include "cli/state_commands.h"
 #include "cli/template_commands.h"
 #include "cli/template_pack_commands.h"
+#include "cli/tenant_commands.h"
 #include "cli/terminal.h"
 
 namespace atl::cli {

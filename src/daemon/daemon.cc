@@ -34,6 +34,7 @@
 #include "api/v1/sandboxes.h"
 #include "api/v1/snapshots.h"
 #include "api/v1/templates.h"
+#include "api/v1/tenants.h"
 #include "api/v1/usage.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
@@ -220,10 +221,13 @@ Result<void> run_daemon(const Options& options) {
   add_state_routes(router, sandboxes, snapshots);
   api::v1::add_port_routes(router, sandboxes, port_tokens);
   api::v1::add_key_routes(router, keys);
+  ATOLL_TRY(auto settings, store::TenantSettings::open(own_directory + "/atoll.db"));
+  ATOLL_TRY(auto tenants, sandbox::Tenants::create(sandboxes, std::move(settings)));
+  api::v1::add_tenant_routes(router, *tenants);
   api::v1::add_limits_route(router, sandboxes, admission);
   api::v1::add_template_routes(router, builds, templates);
   sandbox::Meters meters(sandboxes, driver);
-  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, meters});
+  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, *tenants, meters});
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,

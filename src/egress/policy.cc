@@ -6,6 +6,8 @@
 namespace atl::egress {
 namespace {
 
+constexpr const char* kPublicNames = "public_names";
+
 Error invalid(std::string_view text, std::string_view why) {
   return Error(Code::kInvalid, "\"" + std::string(text) + "\" " + std::string(why));
 }
@@ -184,7 +186,12 @@ Decision Policy::decide_any(const Destination& destination, uint16_t port) const
 }
 
 Decision Policy::decide(const HostName& name, uint16_t port) const {
-  return decide_any(name, port);
+  Decision decision = decide_any(name, port);
+  if (decision.allowed() || !public_names || decision.reason == "denied_by_rule") return decision;
+  return {.action = Action::kAllow,
+          .rule = kPublicNames,
+          .protocol = Protocol::kTcp,
+          .index = rules.size()};
 }
 
 Decision Policy::decide_request(const HostName& name, uint16_t port, std::string_view method,
@@ -225,6 +232,7 @@ Decision Policy::decide_name(const HostName& name) const {
     if (rule.action == Action::kAllow) return {.action = Action::kAllow, .rule = rule_name(i)};
     if (rule.ports.empty()) return {.rule = rule_name(i), .reason = "denied_by_rule"};
   }
+  if (public_names) return {.action = Action::kAllow, .rule = kPublicNames};
   return {.reason = "no_rule"};
 }
 

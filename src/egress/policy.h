@@ -70,10 +70,10 @@ Result<Target> parse_target(std::string_view text);
 
 struct Decision {
   Action action = Action::kDeny;
-  std::string rule = {};    // "rules[0]", "allow[2]", or empty
+  std::string rule = {};    // "rules[0]", "allow[2]", "public_names", or empty
   std::string reason = {};  // why it is denied: "no_rule", "port_not_allowed", "denied_by_rule"
   Protocol protocol = Protocol::kAuto;
-  size_t index = 0;           // of `rule`, when it is allowed
+  size_t index = 0;           // of `rule`, when it is allowed by one
   bool is_inspected = false;  // each request is to be decided by decide_request()
 
   bool allowed() const { return action == Action::kAllow; }
@@ -85,6 +85,9 @@ struct Policy {
   Budget budget = {};  // of all connections together
   Mode mode = Mode::kEnforce;
   std::vector<SecretUse> secrets = {};
+  // What no rule denies is allowed to every name of the public internet, on any port. The API takes
+  // it from nobody: it is what an operator has set for the tenant.
+  bool public_names = false;
 
   // A connection to a name, before it is resolved.
   Decision decide(const HostName& name, uint16_t port) const;

@@ -175,8 +175,10 @@ Result<void> check_budgets(const Policy& policy) {
 }
 
 Result<Policy> policy_from_json(const json::object& object) {
+  constexpr std::string_view kKeys[] = {"rules", "allow",   "budget",
+                                        "mode",  "secrets", "public_names"};
   for (const auto& [key, value] : object)
-    if (key != "rules" && key != "allow" && key != "budget" && key != "mode" && key != "secrets")
+    if (std::find(std::begin(kKeys), std::end(kKeys), std::string_view(key)) == std::end(kKeys))
       return unknown(std::string(key));
   Policy policy;
   if (const json::value* budget = object.if_contains("budget")) {
@@ -186,6 +188,10 @@ Result<Policy> policy_from_json(const json::object& object) {
     ATOLL_TRY(std::string_view text, read_text(*mode, "mode"));
     if (text != "enforce" && text != "learn") return invalid("mode", "must be enforce or learn");
     policy.mode = text == "learn" ? Mode::kLearn : Mode::kEnforce;
+  }
+  if (const json::value* names = object.if_contains("public_names")) {
+    if (!names->is_bool()) return invalid("public_names", "must be true or false");
+    policy.public_names = names->get_bool();
   }
   ATOLL_TRY_VOID(read_list(object, "rules", policy));
   ATOLL_TRY_VOID(read_list(object, "allow", policy));
@@ -235,6 +241,7 @@ json::object policy_to_json(const Policy& policy) {
   if (!rules.empty()) object["rules"] = std::move(rules);
   if (policy.budget.is_bounded()) object["budget"] = budget_to_json(policy.budget);
   if (policy.mode == Mode::kLearn) object["mode"] = "learn";
+  if (policy.public_names) object["public_names"] = true;
   if (!policy.secrets.empty()) object["secrets"] = secret_uses_json(policy.secrets);
   return object;
 }

@@ -83,6 +83,29 @@ TEST(Policy, DialsOnlyThePublicInternetUnlessARangeSaysSo) {
   EXPECT_FALSE(without.may_dial(address("8.8.8.8"), 443));
 }
 
+TEST(Policy, PublicNamesAreAllThatNoRuleDenies) {
+  Policy policy = policy_of(
+      R"({"public_names": true, "allow": ["pypi.org"],
+          "rules": [{"deny": "bad.example.com"}, {"deny": "192.0.2.0/24"}]})");
+  EXPECT_EQ(policy.decide(name("pypi.org"), 443).rule, "allow[0]");
+  for (auto [host, port] : {std::pair("pypi.org", 22), std::pair("any.example", 5432)}) {
+    Decision decision = policy.decide(name(host), static_cast<uint16_t>(port));
+    EXPECT_TRUE(decision.allowed()) << host;
+    EXPECT_EQ(decision.rule, "public_names");
+    EXPECT_EQ(decision.protocol, Protocol::kTcp);
+  }
+  EXPECT_TRUE(policy.decide_name(name("any.example")).allowed());
+  EXPECT_EQ(policy.decide(name("bad.example.com"), 443).reason, "denied_by_rule");
+  EXPECT_FALSE(policy.decide_name(name("bad.example.com")).allowed());
+  // Of addresses it says nothing: no private one is dialled for a name, none by itself.
+  EXPECT_TRUE(policy.may_dial(address("20.0.0.80"), 80));
+  for (const char* never : {"10.9.9.9", "127.0.0.1", "169.254.169.254", "192.0.2.7", "fd00::1"})
+    EXPECT_FALSE(policy.may_dial(address(never), 80)) << never;
+  EXPECT_FALSE(policy.decide(address("20.0.0.80"), 80).allowed());
+  EXPECT_EQ(policy_of(policy_text(policy)), policy);
+  EXPECT_FALSE(parse_policy_json(R"({"public_names": 1})").ok());
+}
+
 TEST(Policy, OpensEachRangeOnce) {
   auto texts = [](std::string_view json) {
     std::string all;

@@ -296,6 +296,12 @@ ALTER TABLE sandboxes ADD COLUMN restoring INTEGER NOT NULL DEFAULT 0 CHECK (res
 ALTER TABLE sandboxes ADD COLUMN checkpoint TEXT NOT NULL DEFAULT 'none'
   CHECK (checkpoint IN ('none', 'each'));
 )sql",
+    R"sql(
+CREATE TABLE tenant_settings (
+  tenant_id INTEGER PRIMARY KEY REFERENCES tenants (tenant_id) ON DELETE CASCADE,
+  e2b_internet INTEGER NOT NULL CHECK (e2b_internet IN (0, 1))
+) STRICT;
+)sql",
 };
 
 }  // namespace

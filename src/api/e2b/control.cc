@@ -50,13 +50,15 @@ std::optional<http::Response> no_content() {
 }
 
 http::Task<Reply> create(Call& call, Plane plane, uint64_t default_seconds) {
-  ATOLL_CO_TRY(sandbox::CreateSandbox request, parse_create(call.body, default_seconds));
+  auto ceiling = plane.tenants.e2b_internet(call.tenant);
+  ATOLL_CO_TRY(sandbox::CreateSandbox request, parse_create(call.body, default_seconds, ceiling));
   std::string domain = domain_of(call.exchange.request());
   auto made = call.made.sandbox ? plane.sandboxes.find(call.tenant, *call.made.sandbox) : nullptr;
   if (!made || is_over(*made)) {
     request.idempotency_key = call.idempotency_key;
     ATOLL_CO_TRY(sandbox::Created created, co_await plane.sandboxes.create(call.tenant, request));
     made = created.sandbox;
+    ATOLL_CO_TRY_VOID(co_await plane.tenants.hold_ceiling(made));
   }
   co_return std::optional(json_reply(201, handle_json(*made, plane, domain)));
 }
@@ -118,9 +120,11 @@ http::Task<Reply> set_timeout(Call& call, Plane plane) {
 
 http::Task<Reply> set_network(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
-  ATOLL_CO_TRY(std::string network, parse_network(call.body));
+  auto ceiling = plane.tenants.e2b_internet(call.tenant);
+  ATOLL_CO_TRY(std::string network, parse_network(call.body, ceiling));
   sandbox::ChangeSandbox change{.network = network};
   ATOLL_CO_TRY_VOID(co_await plane.sandboxes.change(sandbox, change));
+  ATOLL_CO_TRY_VOID(co_await plane.tenants.hold_ceiling(sandbox));
   co_return no_content();
 }
 

@@ -18,6 +18,7 @@
 #include "sandbox/port_tokens.h"
 #include "sandbox/sandboxes.h"
 #include "sandbox/snapshots.h"
+#include "sandbox/tenants.h"
 
 namespace atl::api::e2b {
 
@@ -29,6 +30,7 @@ struct Plane {
   sandbox::Sandboxes& sandboxes;
   sandbox::Snapshots& snapshots;
   const sandbox::PortTokens& tokens;
+  sandbox::Tenants& tenants;
   sandbox::Meters& meters;
 };
 

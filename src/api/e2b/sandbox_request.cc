@@ -1,5 +1,7 @@
 #include "api/e2b/sandbox_request.h"
 
+#include <algorithm>
+
 #include <boost/json/serialize.hpp>
 
 #include "api/json_reader.h"
@@ -12,6 +14,7 @@ namespace atl::api::e2b {
 
 namespace json = boost::json;
 using sandbox::CreateSandbox;
+using sandbox::E2bInternet;
 
 namespace {
 
@@ -79,36 +82,65 @@ Result<json::object> parse_body(std::string_view body) {
   return body.empty() ? Result<json::object>(json::object()) : parse_object(body);
 }
 
-// Names that may be reached. Everything else is denied, so what is to be denied is so already.
-Result<egress::Policy> policy_of(const json::object& network) {
+// "0.0.0.0/0" and the like: everything.
+bool denies_all(const std::vector<std::string>& denied) {
+  return std::find(denied.begin(), denied.end(), "0.0.0.0/0") != denied.end();
+}
+
+Error refused_target(const char* field, const std::string& why) {
+  std::string name = std::string("network.") + field;
+  return Error(Code::kInvalid, name + ": " + why).with_reason("invalid_field").with_field(name);
+}
+
+Result<void> add_denied(const std::vector<std::string>& denied, egress::Policy& policy) {
+  for (const std::string& text : denied) {
+    auto range = egress::Cidr::parse(text);
+    if (!range) return refused_target("denyOut", "\"" + text + "\" is no address and no range");
+    policy.rules.push_back({.action = egress::Action::kDeny, .target = *range});
+  }
+  return {};
+}
+
+// Names that may be reached. Without the internet everything else is denied, so what is to be
+// denied is so already.
+Result<egress::Policy> policy_of(const json::object& network, E2bInternet internet) {
   ATOLL_TRY_VOID(refuse_missing(network, kMissingOfNetwork));
   ObjectReader reader(network, "network.");
   auto names = reader.optional_texts("allowOut", egress::kMaxRules, kMaxTargetBytes);
+  auto denied = reader.optional_texts("denyOut", egress::kMaxRules / 2, kMaxTargetBytes);
   ATOLL_TRY_VOID(reader.settle());
+  std::vector<std::string> no_texts;
   egress::Policy policy;
-  for (const std::string& name : names.value_or(std::vector<std::string>())) {
+  policy.public_names =
+      internet == E2bInternet::kAllowed && !denies_all(denied ? *denied : no_texts);
+  for (const std::string& name : names ? *names : no_texts) {
     auto rule = egress::parse_short_rule(name);
-    if (!rule)
-      return Error(Code::kInvalid, "network.allowOut: " + rule.error().message())
-          .with_reason("invalid_field")
-          .with_field("network.allowOut");
+    if (!rule) return refused_target("allowOut", rule.error().message());
+    // What is allowed wins: it stands before what is denied.
+    rule->is_short = !policy.public_names;
     policy.rules.push_back(std::move(*rule));
   }
+  if (policy.public_names) ATOLL_TRY_VOID(add_denied(denied ? *denied : no_texts, policy));
   return policy;
 }
 
-// Nothing: what the template says, which is "nothing" of those that come with Atoll. To be allowed
-// "the internet", as most versions of the clients ask unbidden, changes nothing about that.
-Result<std::optional<std::string>> network_of(const json::object& object) {
+// Who says nothing asks for the internet, as with E2B.
+bool declines_internet(const json::object& object) {
   const json::value* allow = object.if_contains("allow_internet_access");
-  bool denied = allow && allow->is_bool() && !allow->get_bool();
+  return allow && allow->is_bool() && !allow->get_bool();
+}
+
+// Nothing: what the template says, which is "nothing" of those that come with Atoll.
+Result<std::optional<std::string>> network_of(const json::object& object, E2bInternet ceiling) {
+  bool denied = declines_internet(object);
+  E2bInternet internet = denied ? E2bInternet::kDenied : ceiling;
   const json::value* network = object.if_contains("network");
   bool has_network = network && network->is_object() && !network->get_object().empty();
-  if (!has_network && !denied) return std::optional<std::string>();
-  egress::Policy policy;
-  if (has_network) {
-    ATOLL_TRY(policy, policy_of(network->get_object()));
-  }
+  if (!has_network && !denied && internet == E2bInternet::kDenied)
+    return std::optional<std::string>();
+  json::object nothing;
+  ATOLL_TRY(egress::Policy policy,
+            policy_of(has_network ? network->get_object() : nothing, internet));
   ATOLL_TRY(std::string text, sandbox::network_text(policy));
   return std::optional(std::move(text));
 }
@@ -119,7 +151,8 @@ Error unsupported(std::string message) {
   return Error(Code::kUnsupported, std::move(message)).with_reason("e2b_unsupported");
 }
 
-Result<CreateSandbox> parse_create(std::string_view body, uint64_t default_seconds) {
+Result<CreateSandbox> parse_create(std::string_view body, uint64_t default_seconds,
+                                   E2bInternet ceiling) {
   ATOLL_TRY(json::object object, parse_body(body));
   ATOLL_TRY_VOID(refuse_missing(object, kMissing));
   ObjectReader reader(object);
@@ -139,7 +172,7 @@ Result<CreateSandbox> parse_create(std::string_view body, uint64_t default_secon
       reader.refuse("envVars", "has a name that no variable can have");
   request.environment = to_json_text(variables);
   ATOLL_TRY_VOID(reader.settle());
-  ATOLL_TRY(request.network, network_of(object));
+  ATOLL_TRY(request.network, network_of(object, ceiling));
   return request;
 }
 
@@ -171,9 +204,10 @@ Result<uint64_t> parse_timeout(std::string_view body, std::optional<uint64_t> de
   return milliseconds;
 }
 
-Result<std::string> parse_network(std::string_view body) {
+Result<std::string> parse_network(std::string_view body, E2bInternet ceiling) {
   ATOLL_TRY(json::object object, parse_body(body));
-  ATOLL_TRY(egress::Policy policy, policy_of(object));
+  ATOLL_TRY(egress::Policy policy,
+            policy_of(object, declines_internet(object) ? E2bInternet::kDenied : ceiling));
   return sandbox::network_text(policy);
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sandbox/sandboxes.h"
+#include "sandbox/tenants.h"
 
 namespace atl::api::e2b {
 
@@ -12,11 +13,13 @@ namespace atl::api::e2b {
 inline constexpr uint64_t kFirstTimeoutSeconds = 15;
 inline constexpr uint64_t kTimeoutSeconds = 300;
 
-Result<sandbox::CreateSandbox> parse_create(std::string_view body, uint64_t default_seconds);
+// `ceiling` is what "the internet" may be at most.
+Result<sandbox::CreateSandbox> parse_create(std::string_view body, uint64_t default_seconds,
+                                            sandbox::E2bInternet ceiling);
 // {"timeout": seconds}, in milliseconds; `default_seconds` if it may be missing.
 Result<uint64_t> parse_timeout(std::string_view body, std::optional<uint64_t> default_seconds);
 // What replaces the rules of the network: network_text().
-Result<std::string> parse_network(std::string_view body);
+Result<std::string> parse_network(std::string_view body, sandbox::E2bInternet ceiling);
 
 // The id of a snapshot, as "<id>" or "<id>:<tag>".
 std::optional<SnapshotId> parse_snapshot_id(std::string_view text);

@@ -167,6 +167,10 @@ std::optional<std::string> parse_network(ObjectReader& reader) {
   const json::object* object = reader.optional_object("network");
   if (object == nullptr) return std::nullopt;
   auto policy = egress::policy_from_json(*object);
+  if (policy && policy->public_names) {
+    reader.refuse("network.public_names", "is what an operator allows, not a request");
+    return std::nullopt;
+  }
   auto is_drawn = [](const egress::SecretUse& use) { return !use.placeholder.empty(); };
   if (policy && std::any_of(policy->secrets.begin(), policy->secrets.end(), is_drawn)) {
     reader.refuse("network.secrets", "must be a list of names");

@@ -1,10 +1,11 @@
-// What the user asked for about keys, and about what is kept of a host.
+// What the user asked for about keys and tenants.
 #pragma once
 
 #include <string>
 
 namespace atl::cli {
 
+struct ShowKeyCommand {};
 struct CreateKeyCommand {
   std::string tenant;  // empty: the tenant of this host
   std::string name;
@@ -14,13 +15,10 @@ struct ListKeysCommand {};
 struct RevokeKeyCommand {
   std::string id;
 };
-struct BackupCommand {
-  std::string file;
-  enum class Images : unsigned char { kHold, kLeaveOut };
-  Images images = Images::kHold;
-};
-struct RestoreCommand {
-  std::string file;
+struct ListTenantsCommand {};
+struct SetTenantCommand {
+  std::string tenant;        // empty: the tenant of this host
+  std::string e2b_internet;  // allow | deny
 };
 
 }  // namespace atl::cli

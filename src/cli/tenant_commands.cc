@@ -1,0 +1,41 @@
+#include "cli/tenant_commands.h"
+
+#include <stdio.h>
+
+#include "cli/api.h"
+#include "cli/readable.h"
+
+namespace atl::cli {
+
+namespace json = boost::json;
+
+Result<int> run_command(const CommandLine& line, const SetTenantCommand& set) {
+  ATOLL_TRY(Api api, connect(line));
+  std::string name = set.tenant.empty() ? "local" : set.tenant;
+  json::object body{{"e2b_internet", set.e2b_internet}};
+  ATOLL_TRY(json::object tenant, api.call({.method = http::Method::kPatch,
+                                           .target = "/v1/tenants/" + percent_encode(name),
+                                           .body = std::move(body)}));
+  if (line.format == Format::kJson) print_json(tenant);
+  return 0;
+}
+
+Result<int> run_command(const CommandLine& line, const ListTenantsCommand&) {
+  ATOLL_TRY(Api api, connect(line));
+  ATOLL_TRY(json::array tenants, api.list("/v1/tenants", "tenants"));
+  if (line.format == Format::kJson) {
+    print_json(json::object{{"tenants", std::move(tenants)}});
+    return 0;
+  }
+  printf("%-20s %-12s %s\n", "NAME", "E2B-INTERNET", "CREATED");
+  for (const json::value& value : tenants) {
+    if (!value.is_object()) continue;
+    const json::object& tenant = value.as_object();
+    printf("%-20s %-12s %s\n", readable_field(tenant, "name").c_str(),
+           readable_field(tenant, "e2b_internet").c_str(),
+           readable_field(tenant, "created_at").c_str());
+  }
+  return 0;
+}
+
+}  // namespace atl::cli

@@ -1,0 +1,34 @@
+#include "store/tenant_settings.h"
+
+namespace atl::store {
+
+Result<TenantSettings> TenantSettings::open(const std::string& path) {
+  ATOLL_TRY(Database database, Database::open(path, Durability::kMachine));
+  return TenantSettings(std::move(database));
+}
+
+Result<void> TenantSettings::set_e2b_internet(TenantId tenant, E2bInternet internet) {
+  int64_t allowed = internet == E2bInternet::kAllowed ? 1 : 0;
+  ATOLL_TRY([[maybe_unused]] int64_t changed,
+            database_.run("INSERT INTO tenant_settings (tenant_id, e2b_internet) VALUES (?, ?) "
+                          "ON CONFLICT (tenant_id) DO UPDATE SET e2b_internet = "
+                          "excluded.e2b_internet",
+                          tenant.number(), allowed));
+  return {};
+}
+
+Result<std::map<TenantId, E2bInternet>> TenantSettings::e2b_internet() {
+  ATOLL_TRY(Query query, database_.query("SELECT tenant_id, e2b_internet FROM tenant_settings"));
+  std::map<TenantId, E2bInternet> found;
+  while (true) {
+    ATOLL_TRY(bool more, query.next());
+    if (!more) return found;
+    auto tenant = TenantId::from_number(query.int64());
+    bool allowed = query.int64() != 0;
+    ATOLL_TRY_VOID(query.row_done());
+    if (!tenant) return Error(Code::kCorrupt, "read the settings of tenants: malformed id");
+    found.emplace(*tenant, allowed ? E2bInternet::kAllowed : E2bInternet::kDenied);
+  }
+}
+
+}  // namespace atl::store

@@ -1,0 +1,32 @@
+// Table tenant_settings: what an operator has set for a tenant. Written with kMachine durability.
+// Has a connection of its own to the catalog's file, which must have been migrated; belongs to one
+// thread at a time.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/result.h"
+#include "store/database.h"
+#include "store/tenant.h"
+
+namespace atl::store {
+
+// What a client of E2B that asks for the internet gets. kAllowed: every name of the public
+// internet.
+enum class E2bInternet : unsigned char { kDenied, kAllowed };
+
+class TenantSettings {
+ public:
+  static Result<TenantSettings> open(const std::string& path);
+
+  Result<void> set_e2b_internet(TenantId tenant, E2bInternet internet);
+  // Of every tenant for whom it is not as it is for all.
+  Result<std::map<TenantId, E2bInternet>> e2b_internet();
+
+ private:
+  explicit TenantSettings(Database database) : database_(std::move(database)) {}
+  Database database_;
+};
+
+}  // namespace atl::store

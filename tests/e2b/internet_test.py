@@ -1,0 +1,106 @@
+"""What "the internet" is for E2B's clients: nothing, until the operator allows it to their tenant;
+then every public name and nothing else. Against a fake internet, so nothing leaves this machine."""
+import json
+import os
+
+import clients
+
+clients.enter_python()
+
+import door  # noqa: E402
+import e2b  # noqa: E402
+import fake_internet  # noqa: E402
+
+INTERNET = fake_internet.FakeInternet()
+
+FETCH = """
+import socket, sys
+def fetch(name, port):
+    with socket.create_connection((name, port), 10) as s:
+        s.sendall(b"GET /x HTTP/1.0\\r\\nHost: " + name.encode() + b"\\r\\n\\r\\n")
+        return s.recv(1000)
+for target in sys.argv[1:]:
+    name, port = target.split(":")
+    try:
+        print(target, "reached" if fetch(name, int(port)) else "closed")
+    except OSError as error:
+        print(target, "refused")
+"""
+PUBLIC = ("allowed.example:80", "other.example:80", "allowed.example:2222")
+NEVER = ("internal.example:80", "metadata.example:80", "loop.example:80", "20.0.0.80:80",
+         "10.9.9.9:80", "169.254.169.254:80")
+
+
+class Internet(door.DoorTest):
+    def tearDown(self):
+        self.allow("deny")
+
+    def allow(self, what, *tenant):
+        self.atoll.cli("tenant", "set", *tenant, "--e2b-internet", what)
+
+    def create(self, **options):
+        sandbox = e2b.Sandbox.create(timeout=120, **options)
+        self.addCleanup(sandbox.kill)
+        sandbox.files.write("/tmp/fetch.py", FETCH)
+        return sandbox
+
+    def reached(self, sandbox, *targets):
+        said = sandbox.commands.run("python3 /tmp/fetch.py " + " ".join(targets), timeout=120)
+        return [line.split()[0] for line in said.stdout.splitlines() if line.endswith(" reached")]
+
+    def test_is_nothing_unless_the_operator_allows_it(self):
+        self.assertEqual(self.reached(self.create(allow_internet_access=True), *PUBLIC), [])
+
+    def test_is_every_public_name_once_it_is_allowed(self):
+        self.allow("allow")
+        listed = json.loads(self.atoll.cli("tenant", "ls", "--json").stdout)["tenants"]
+        self.assertEqual(listed[0]["e2b_internet"], "allow")
+        self.assertIn(b"allow", self.atoll.cli("tenant", "ls").stdout)
+        sandbox = self.create(allow_internet_access=True)
+        self.assertEqual(self.reached(sandbox, *PUBLIC), list(PUBLIC))
+        self.assertEqual(self.reached(sandbox, *NEVER), [])
+        self.assertTrue(sandbox.get_info().allow_internet_access)
+        shown = self.atoll.request("GET", f"/v1/sandboxes/{sandbox.sandbox_id}").json
+        self.assertTrue(shown["network"]["public_names"])
+
+    def test_may_be_declined_and_narrowed(self):
+        self.allow("allow")
+        self.assertEqual(self.reached(self.create(allow_internet_access=False), *PUBLIC), [])
+        narrowed = self.create(network={"deny_out": [fake_internet.OTHER]})
+        self.assertEqual(self.reached(narrowed, *PUBLIC), [PUBLIC[0], PUBLIC[2]])
+        named = self.create(network={"allow_out": ["other.example"], "deny_out": ["0.0.0.0/0"]})
+        self.assertEqual(self.reached(named, *PUBLIC), [PUBLIC[1]])
+        named.update_network({"deny_out": []})
+        self.assertEqual(self.reached(named, *PUBLIC), list(PUBLIC))
+        with self.assertRaisesRegex(Exception, "denyOut"):
+            named.update_network({"deny_out": ["a-name.example"]})
+
+    def test_is_taken_from_running_sandboxes_too(self):
+        self.allow("allow")
+        sandbox = self.create()
+        self.assertEqual(self.reached(sandbox, PUBLIC[0]), [PUBLIC[0]])
+        self.allow("deny")
+        self.assertEqual(self.reached(sandbox, *PUBLIC), [])
+        sandbox.update_network({})
+        self.assertEqual(self.reached(sandbox, *PUBLIC), [])
+
+    def test_is_one_tenants(self):
+        acme = self.atoll.request("POST", "/v1/keys", {"tenant": "acme", "e2b": True}).json["key"]
+        self.allow("allow", "acme")
+        self.assertEqual(self.reached(self.create(), PUBLIC[0]), [])
+        theirs = self.create(api_key=acme)
+        self.assertEqual(self.reached(theirs, PUBLIC[0]), [PUBLIC[0]])
+        done = self.atoll.cli("tenant", "set", "nobody", "--e2b-internet", "allow", check=False)
+        self.assertIn(b"no tenant nobody", done.stderr)
+
+    def test_is_nothing_that_a_request_of_ours_can_ask_for(self):
+        self.allow("allow")
+        answer = self.atoll.request("POST", "/v1/sandboxes", {
+            "template": "python", "network": {"public_names": True}})
+        self.assertEqual((answer.status, answer.json["error"]["code"]), (400, "invalid_field"))
+
+
+if __name__ == "__main__":
+    if os.geteuid() == 0:
+        INTERNET.enter()
+    door.atoll.main()
