@@ -30,6 +30,7 @@ struct Typed {
   std::optional<int> resumed_for;
   std::string listen = kDefaultListen;
   std::string directory, public_key, tenant, key_name, shell, e2b_internet;
+  TlsOptions tls;
   bool e2b_key = false;
   bool list = false;
   std::vector<std::string> only;

@@ -14,6 +14,7 @@
 #include "cli/template_request.h"
 #include "cli/tenant_request.h"
 #include "cli/terminal.h"
+#include "cli/tls_options.h"
 
 namespace atl::cli {
 
@@ -28,6 +29,7 @@ struct UpCommand {
   bool warm_pool = true;
   Stop stop = Stop::kRemoves;  // what SIGTERM does to sandboxes
   ListenAddress listen;
+  TlsOptions tls;
   // This process is a supervisor that was asked to replace programs and has executed the installed
   // `atoll` over itself: it has its lock, its children and, if kDetached, its log. 0: all.
   std::optional<int> resumed_for;

@@ -11,6 +11,13 @@ void add_up(CLI::App& app, Typed& typed) {
   app.add_option("--listen", typed.listen, "Where to listen")
       ->capture_default_str()
       ->type_name("IP:PORT");
+  app.add_option("--domain", typed.tls.domain, "What <port>-<id>.DOMAIN names ports of")
+      ->type_name("DOMAIN");
+  app.add_option("--tls-listen", typed.tls.listen, "Where to listen with TLS as well")
+      ->type_name("IP:PORT");
+  app.add_option("--tls-certificate", typed.tls.certificate, "Certificates of *.DOMAIN, PEM")
+      ->type_name("FILE");
+  app.add_option("--tls-key", typed.tls.key, "Its key, PEM")->type_name("FILE");
   app.add_flag("--allow-remote", typed.allow_remote, "Allow an address that other hosts can reach");
   app.add_flag("--no-warm-pool", typed.no_warm_pool, "Keep no isolates ready for creates");
   app.add_flag("--keep", typed.keep,
@@ -76,6 +83,9 @@ Result<Command> make_up(const Typed& typed, const CLI::App&) {
   if (!up.listen.is_loopback() && up.reach == UpCommand::Reach::kLoopbackOnly)
     return Error(Code::kInvalid, "other hosts could reach " + up.listen.string() +
                                      ": add --allow-remote if that is meant");
+  up.tls = typed.tls;
+  using Reach = TlsOptions::Reach;
+  ATOLL_TRY_VOID(up.tls.settle(typed.allow_remote ? Reach::kAnywhere : Reach::kLoopbackOnly));
   return Command(std::move(up));
 }
 

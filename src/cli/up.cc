@@ -74,6 +74,7 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
     builder.arguments.insert(builder.arguments.end(), {"--npm-registry", registry});
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
   if (!plan.up.warm_pool) daemon.arguments.push_back("--no-warm-pool");
+  plan.up.tls.append_to(daemon.arguments);
   return {std::move(warden), std::move(builder), std::move(egress), std::move(daemon)};
 }
 
@@ -145,6 +146,7 @@ std::vector<std::string> arguments_to_resume(const UpPlan& plan, int programs) {
   if (plan.up.reach == UpCommand::Reach::kAnywhere) arguments.push_back("--allow-remote");
   if (plan.up.stop == UpCommand::Stop::kKeeps) arguments.push_back("--keep");
   if (!plan.up.warm_pool) arguments.push_back("--no-warm-pool");
+  plan.up.tls.append_to(arguments);
   if (plan.up.mode == UpCommand::Mode::kDetached) arguments.push_back("--detach");
   arguments.insert(arguments.end(), {"--resume", std::to_string(programs)});
   return arguments;

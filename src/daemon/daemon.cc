@@ -111,12 +111,13 @@ Task<void> take_up(Served served, const Options& options, std::function<void()> 
   }
 }
 
-Task<void> stop_on_signal(http::Server& server) {
+Task<void> stop_on_signal(http::Server& server, http::TlsListener* tls) {
   auto executor = co_await asio::this_coro::executor;
   asio::signal_set signals(executor, SIGTERM, SIGINT);
   auto token = asio::as_tuple(asio::use_awaitable);
   co_await signals.async_wait(token);
   log_info("stopping");
+  if (tls != nullptr) tls->stop();
   server.stop();
 }
 
@@ -169,6 +170,24 @@ void add_state_routes(api::Router& router, sandbox::Sandboxes& sandboxes,
   api::v1::add_fork_route(router, sandboxes, snapshots);
   api::v1::add_rollback_route(router, sandboxes, snapshots);
   api::v1::add_diff_routes(router, sandboxes, snapshots);
+}
+
+// As getHost() of E2B's clients names it, which has no other place for the port.
+std::string port_domain(const Options& options) {
+  constexpr unsigned short kHttps = 443;
+  unsigned short port = options.tls_listen.port;
+  if (options.domain.empty() || port == 0 || port == kHttps) return options.domain;
+  return options.domain + ":" + std::to_string(port);
+}
+
+Result<std::unique_ptr<http::TlsListener>> listen_for_tls(asio::io_context& context,
+                                                          const Options& options,
+                                                          http::Server& server) {
+  if (options.tls_listen.address.empty()) return std::unique_ptr<http::TlsListener>();
+  ATOLL_TRY(auto listener,
+            http::TlsListener::listen(context, options.tls_listen, options.tls_files, server));
+  log_info("listening for TLS", {{"port", listener->port()}});
+  return listener;
 }
 
 }  // namespace
@@ -227,18 +246,21 @@ Result<void> run_daemon(const Options& options) {
   api::v1::add_limits_route(router, sandboxes, admission);
   api::v1::add_template_routes(router, builds, templates);
   sandbox::Meters meters(sandboxes, driver);
-  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, *tenants, meters});
+  std::string domain = port_domain(options);
+  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, *tenants, meters, domain});
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,
             http::Server::listen(context, options.listen_address, options.listen_port, rules));
   auto open_connections = [&listener = *server] { return listener.open_connections(); };
   api::add_metrics_route(router, {sandboxes, admission, open_connections});
+  ATOLL_TRY(auto tls, listen_for_tls(context, options, *server));
   ATOLL_TRY_VOID(publish(options, router, server->port()));
 
   // detached: these are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
-  asio::co_spawn(context, stop_on_signal(*server), asio::detached);
+  if (tls) asio::co_spawn(context, tls->run(), asio::detached);
+  asio::co_spawn(context, stop_on_signal(*server, tls.get()), asio::detached);
   // detached: the daemon's own life too
   auto connect = [&] { asio::co_spawn(context, driver.egress().run(), asio::detached); };
   Served served{sandboxes, snapshots, builds, idempotency, router};

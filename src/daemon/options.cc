@@ -20,19 +20,23 @@ Result<uint64_t> parse_number(const std::string& name, const std::string& text) 
   return number;
 }
 
-Result<void> parse_listen(const std::string& text, Options& options) {
+struct Endpoint {
+  std::string address;
+  unsigned short port;
+};
+
+Result<Endpoint> parse_listen(const std::string& option, const std::string& text) {
+  Error refused = invalid(option + ": '" + text + "' is not ADDRESS:PORT");
   size_t colon = text.rfind(':');
-  if (colon == text.npos) return invalid("--listen: '" + text + "' is not ADDRESS:PORT");
+  if (colon == text.npos) return refused;
   std::string address = text.substr(0, colon);
   if (address.starts_with('[') && address.ends_with(']'))
     address = address.substr(1, address.size() - 2);
-  ATOLL_TRY(uint64_t port, parse_number("--listen", text.substr(colon + 1)));
+  ATOLL_TRY(uint64_t port, parse_number(option, text.substr(colon + 1)));
   boost::system::error_code error;
   boost::asio::ip::make_address(address, error);
-  if (error || port > 65535) return invalid("--listen: '" + text + "' is not ADDRESS:PORT");
-  options.listen_address = address;
-  options.listen_port = static_cast<unsigned short>(port);
-  return {};
+  if (error || port > 65535) return refused;
+  return Endpoint{address, static_cast<unsigned short>(port)};
 }
 
 using Setter = std::function<Result<void>(const std::string& value)>;
@@ -51,15 +55,23 @@ Setter into_number(const char* name, uint64_t& slot) {
   };
 }
 
+Result<void> check_reach(const Options& options, const std::string& listened) {
+  boost::system::error_code error;
+  auto address = boost::asio::ip::make_address(listened, error);
+  if (address.is_loopback() || options.allow_remote) return {};
+  return invalid("refusing to listen on " + listened +
+                 ", which other machines can reach; add --allow-remote if that is wanted");
+}
+
 Result<void> check(const Options& options) {
   if (options.state_directory.empty()) return invalid("--state-dir is required");
   if (options.run_directory.empty()) return invalid("--run-dir is required");
-  boost::system::error_code error;
-  auto address = boost::asio::ip::make_address(options.listen_address, error);
-  if (!address.is_loopback() && !options.allow_remote)
-    return invalid("refusing to listen on " + options.listen_address +
-                   ", which other machines can reach; add --allow-remote if that is wanted");
-  return {};
+  ATOLL_TRY_VOID(check_reach(options, options.listen_address));
+  bool tls = !options.tls_listen.address.empty();
+  bool has_files = !options.tls_files.certificate.empty() && !options.tls_files.key.empty();
+  if (tls != has_files)
+    return invalid("--tls-listen, --tls-certificate and --tls-key belong together");
+  return tls ? check_reach(options, options.tls_listen.address) : Result<void>();
 }
 
 }  // namespace
@@ -69,7 +81,22 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
   const std::map<std::string, Setter> setters = {
       {"--state-dir", into_text(options.state_directory)},
       {"--run-dir", into_text(options.run_directory)},
-      {"--listen", [&](const std::string& value) { return parse_listen(value, options); }},
+      {"--listen",
+       [&](const std::string& value) -> Result<void> {
+         ATOLL_TRY(Endpoint endpoint, parse_listen("--listen", value));
+         options.listen_address = endpoint.address;
+         options.listen_port = endpoint.port;
+         return {};
+       }},
+      {"--tls-listen",
+       [&](const std::string& value) -> Result<void> {
+         ATOLL_TRY(Endpoint endpoint, parse_listen("--tls-listen", value));
+         options.tls_listen = {endpoint.address, endpoint.port};
+         return {};
+       }},
+      {"--tls-certificate", into_text(options.tls_files.certificate)},
+      {"--tls-key", into_text(options.tls_files.key)},
+      {"--domain", into_text(options.domain)},
       {"--host-name",
        [&](const std::string& value) -> Result<void> {
          options.host_names.insert(value);
@@ -101,6 +128,11 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
     ATOLL_TRY_VOID(setter->second(arguments[++i]));
   }
   ATOLL_TRY_VOID(check(options));
+  if (!options.domain.empty()) {
+    // "api" is where E2B's clients look for the control plane of a domain.
+    options.host_names.insert(options.domain);
+    options.host_names.insert("api." + options.domain);
+  }
   return options;
 }
 

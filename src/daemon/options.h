@@ -8,6 +8,7 @@
 
 #include "api/traffic.h"
 #include "base/result.h"
+#include "http/tls_listener.h"
 
 namespace atl::daemon {
 
@@ -26,6 +27,11 @@ struct Options {
   bool warm_pool = true;                   // keep isolates ready
   uint64_t log_budget_bytes = 8ull << 30;  // what all execs printed, together
   api::TrafficLimits traffic;
+  // "<port>-<id>.<domain>" names ports of sandboxes; empty: beneath whatever host was asked.
+  std::string domain;
+  // A second listener, with TLS; no address: none.
+  http::TlsAddress tls_listen;
+  http::TlsFiles tls_files;
 };
 
 // Refuses what it does not know, and an address beyond loopback unless --allow-remote is given.

@@ -31,6 +31,19 @@ TEST(Options, OtherMachinesAreLetInOnlyWhenAskedFor) {
     EXPECT_TRUE(parse({"--listen", address}).ok()) << address;
 }
 
+TEST(Options, TlsNeedsAnAddressACertificateAndAKey) {
+  auto options = parse({"--tls-listen", "127.0.0.1:8443", "--tls-certificate", "/c", "--tls-key",
+                        "/k", "--domain", "boxes.test"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->tls_listen.port, 8443);
+  EXPECT_TRUE(options->host_names.contains("boxes.test"));
+  EXPECT_TRUE(options->host_names.contains("api.boxes.test"));
+  EXPECT_FALSE(parse({"--tls-listen", "127.0.0.1:1"}).ok());
+  EXPECT_FALSE(parse({"--tls-certificate", "/c", "--tls-key", "/k"}).ok());
+  EXPECT_FALSE(
+      parse({"--tls-listen", "0.0.0.0:1", "--tls-certificate", "/c", "--tls-key", "/k"}).ok());
+}
+
 TEST(Options, TrafficHasLimits) {
   auto options = parse({"--request-rate", "0", "--max-streams", "7"});
   ASSERT_TRUE(options.ok());

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <charconv>
 
-#include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include "base/log.h"
+#include "http/peer_network.h"
 #include "http/web_socket_stream.h"
 
 namespace atl::http {
@@ -205,13 +205,7 @@ Task<void> Connection::refuse(Refused refused) {
 }
 
 std::string Connection::peer_network() {
-  boost::system::error_code error;
-  asio::ip::address address = wire_.socket().remote_endpoint(error).address();
-  if (error) return "unknown";
-  if (address.is_v4()) return address.to_string();
-  asio::ip::address_v6 v6 = address.to_v6();
-  if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string();
-  return asio::ip::make_network_v6(v6, 64).canonical().to_string();
+  return peer_.empty() ? network_of_peer(wire_.socket()) : peer_;
 }
 
 Task<Result<size_t>> Connection::read_body_some(std::span<char> into, BodyTime time) {

@@ -35,6 +35,8 @@ class Connection {
 
   // For the server.
   Purpose purpose() const { return purpose_; }
+  // Who is told to be at the other end; empty: whoever the kernel says.
+  void set_peer(std::string peer) { peer_ = std::move(peer); }
   void sweep(SteadyTime now) { wire_.sweep(now); }
   // kDrain: an idle connection ends now, a busy one after its answer. kNow: its own operations
   // fail, and the handler's pending one is cancelled; to be repeated until run() has ended, because
@@ -93,6 +95,7 @@ class Connection {
   // Remembers the first failure: after it nothing works on this connection.
   Error fail(Error error);
 
+  std::string peer_;
   Wire wire_;
   const Rules& rules_;
   Purpose purpose_;

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "http/adoption.h"
 #include "http/connection.h"
 
 namespace atl::http {
@@ -89,6 +90,8 @@ class TcpServer final : public Server {
   size_t open_connections() const override { return connections_.size() - refusals_; }
   Task<void> run() override;
   void stop() override;
+  // An empty peer: whoever the kernel says.
+  void admit(Fd fd, std::string peer);
 
  private:
   using Connections = std::list<Connection>;
@@ -96,7 +99,6 @@ class TcpServer final : public Server {
   Task<void> accept_loop();
   // False when the host is out of descriptors or memory.
   bool accept_pending();
-  void admit(Fd fd);
   void remove(Connections::iterator connection);
   SteadyTime next_wake(SteadyTime now) const;
   void sweep(SteadyTime now);
@@ -183,7 +185,10 @@ bool TcpServer::accept_pending() {
     Fd fd(accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd) {
       out_of_resources_ = false;
-      admit(std::move(fd));
+      if (auto configured = configure(fd.get()); configured.ok())
+        admit(std::move(fd), "");
+      else
+        log_warning("connection dropped", {configured.error()});
       continue;
     }
     int why = errno;
@@ -199,13 +204,9 @@ bool TcpServer::accept_pending() {
   return true;
 }
 
-void TcpServer::admit(Fd fd) {
+void TcpServer::admit(Fd fd, std::string peer) {
   bool over = open_connections() >= rules_.limits.connections;
-  if (over && refusals_ >= kMaxRefusals) return;
-  if (auto configured = configure(fd.get()); !configured.ok()) {
-    log_warning("connection dropped", {configured.error()});
-    return;
-  }
+  if (stopping_ || (over && refusals_ >= kMaxRefusals)) return;
   tcp::socket socket(acceptor_.get_executor());
   error_code error;
   socket.assign(endpoint_.protocol(), fd.get(), error);
@@ -217,6 +218,7 @@ void TcpServer::admit(Fd fd) {
   static_cast<void>(fd.release());
   auto purpose = over ? Connection::Purpose::kRefuse : Connection::Purpose::kServe;
   auto connection = connections_.emplace(connections_.end(), std::move(socket), rules_, purpose);
+  connection->set_peer(std::move(peer));
   if (over) ++refusals_;
   // run() sleeps without end while there are no connections.
   if (connections_.size() == 1) wake_.cancel();
@@ -236,6 +238,10 @@ void TcpServer::remove(Connections::iterator connection) {
 }
 
 }  // namespace
+
+void adopt(Server& server, Fd socket, std::string peer) {
+  static_cast<TcpServer&>(server).admit(std::move(socket), std::move(peer));
+}
 
 Result<std::unique_ptr<Server>> Server::listen(asio::io_context& context,
                                                const std::string& address, unsigned short port,

@@ -310,9 +310,13 @@ class SystemTest(unittest.TestCase):
     toolbox = False
 
     @classmethod
+    def up_options(cls):
+        return ()
+
+    @classmethod
     def setUpClass(cls):
         cls.before = settled_inventory()
-        cls.atoll = Atoll().up(pool=cls.pool, toolbox=cls.toolbox)
+        cls.atoll = Atoll().up(*cls.up_options(), pool=cls.pool, toolbox=cls.toolbox)
 
     @classmethod
     def tearDownClass(cls):

@@ -52,7 +52,7 @@ std::optional<http::Response> no_content() {
 http::Task<Reply> create(Call& call, Plane plane, uint64_t default_seconds) {
   auto ceiling = plane.tenants.e2b_internet(call.tenant);
   ATOLL_CO_TRY(sandbox::CreateSandbox request, parse_create(call.body, default_seconds, ceiling));
-  std::string domain = domain_of(call.exchange.request());
+  std::string domain = domain_of(plane, call.exchange.request());
   auto made = call.made.sandbox ? plane.sandboxes.find(call.tenant, *call.made.sandbox) : nullptr;
   if (!made || is_over(*made)) {
     request.idempotency_key = call.idempotency_key;
@@ -84,7 +84,7 @@ http::Task<Reply> connect(Call& call, Plane plane) {
     sandbox::ChangeSandbox change{.ttl_ms = timeout_ms};
     ATOLL_CO_TRY_VOID(co_await plane.sandboxes.change(sandbox, change));
   }
-  std::string domain = domain_of(call.exchange.request());
+  std::string domain = domain_of(plane, call.exchange.request());
   co_return std::optional(json_reply(200, handle_json(*sandbox, plane, domain)));
 }
 
@@ -100,7 +100,7 @@ http::Task<Reply> list(Call& call, Plane plane) {
 
 http::Task<Reply> show(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
-  std::string domain = domain_of(call.exchange.request());
+  std::string domain = domain_of(plane, call.exchange.request());
   co_return std::optional(json_reply(200, detail_json(*sandbox, plane, domain)));
 }
 

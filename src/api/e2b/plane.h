@@ -32,6 +32,8 @@ struct Plane {
   const sandbox::PortTokens& tokens;
   sandbox::Tenants& tenants;
   sandbox::Meters& meters;
+  // "<port>-<id>.<domain>" reaches a port, as getHost() says; empty: the host that was asked.
+  std::string_view domain = "";
 };
 
 // The path of the route that a request means; nothing if it is none of E2B's.

@@ -34,7 +34,8 @@ json::value parsed(const std::string& text) {
 
 }  // namespace
 
-std::string domain_of(const http::Request& request) {
+std::string domain_of(const Plane& plane, const http::Request& request) {
+  if (!plane.domain.empty()) return std::string(plane.domain);
   std::string host(request.headers.find("Host").value_or("localhost"));
   size_t colon = host.rfind(':');
   bool has_port = colon != host.npos && !host.ends_with(']');

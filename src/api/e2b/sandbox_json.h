@@ -18,7 +18,7 @@ boost::json::object detail_json(const sandbox::Sandbox& sandbox, const Plane& pl
                                 const std::string& domain);
 
 // The name under which the ports of this server's sandboxes are reached, with its own port, as far
-// as the request shows it.
-std::string domain_of(const http::Request& request);
+// as the request shows it where none was set.
+std::string domain_of(const Plane& plane, const http::Request& request);
 
 }  // namespace atl::api::e2b
