@@ -133,7 +133,11 @@ json::object create_body(const SandboxOptions& options) {
   if (!require.empty()) body["require"] = std::move(require);
   json::array allow;
   for (const std::string& rule : options.allow) allow.emplace_back(rule);
-  if (!allow.empty()) body["network"] = json::object{{"allow", std::move(allow)}};
+  json::object network;
+  if (!allow.empty()) network["allow"] = std::move(allow);
+  if (!options.secrets.empty())
+    network["secrets"] = json::array(options.secrets.begin(), options.secrets.end());
+  if (!network.empty()) body["network"] = std::move(network);
   add(body, "ttl_ms", options.ttl);
   add(body, "idle_ttl_ms", options.idle_ttl);
   add(body, "on_ttl", options.on_ttl);
@@ -203,7 +207,9 @@ Result<http::Response> Api::send(const Call& call) {
   auto client = http::Client::create(server_.host, server_.port, call.timeout);
   http::Headers headers = headers_of(call);
   std::string body;
-  if (call.method == http::Method::kPost || call.method == http::Method::kPatch) {
+  bool has_body = call.method == http::Method::kPost || call.method == http::Method::kPut ||
+                  call.method == http::Method::kPatch;
+  if (has_body) {
     headers.add("Content-Type", "application/json");
     body = json::serialize(call.body);
   }

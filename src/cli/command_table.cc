@@ -20,7 +20,8 @@ constexpr NamedGroup kNamedGroups[] = {{"template", "Templates"},
                                        {"tenant", "What tenants may do"},
                                        {"receipt", "What was enforced"},
                                        {"egress", "What is reached"},
-                                       {"snapshot", "Snapshots"}};
+                                       {"snapshot", "Snapshots"},
+                                       {"secret", "Values that sandboxes use unseen"}};
 
 void add_global_options(CLI::App& app, Typed& typed) {
   app.add_option("--state-dir", typed.state_directory,
@@ -77,8 +78,8 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::vector<CommandGroup> command_table() {
-  return {program_entries(), sandbox_entries(),  state_entries(),
-          file_entries(),    template_entries(), host_entries()};
+  return {program_entries(),  sandbox_entries(), state_entries(), file_entries(),
+          template_entries(), secret_entries(),  host_entries()};
 }
 
 std::unique_ptr<CLI::App> make_parser(Typed& typed) {
@@ -107,6 +108,13 @@ std::string nearest_command(const std::string& word) {
     least = std::min(least, distance);
   }
   return best;
+}
+
+CLI::Option* add_words(CLI::App& app, const char* name, std::vector<std::string>& into,
+                       const char* description) {
+  return app.add_option(name, into, description)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 std::optional<std::string> if_given(const std::string& text) {

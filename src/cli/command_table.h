@@ -15,7 +15,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace atl::cli {
 
@@ -45,7 +46,8 @@ struct Typed {
   bool adopt = false;
   std::optional<double> cpu;
   std::optional<uint32_t> pids, open_files;
-  std::vector<std::string> require, allow, env, metadata, files;
+  std::vector<std::string> require, allow, secrets, hosts, paths, env, metadata, files;
+  std::string header, value_file;
   std::string code, file, input, output_directory, user, cwd, attach;
   bool raw = false, verbose = false, interactive = false, terminal = false;
   std::string id, exec, state;
@@ -75,6 +77,7 @@ CommandGroup program_entries();
 CommandGroup file_entries();
 CommandGroup template_entries();
 CommandGroup host_entries();
+CommandGroup secret_entries();
 std::vector<CommandGroup> command_table();
 
 // A parser of the whole table that writes into `typed`, which must outlive it.
@@ -82,6 +85,10 @@ std::unique_ptr<CLI::App> make_parser(Typed& typed);
 
 // The command of the table that looks most like `word`; empty if none does.
 std::string nearest_command(const std::string& word);
+
+// An option that may be repeated.
+CLI::Option* add_words(CLI::App& app, const char* name, std::vector<std::string>& into,
+                       const char* description);
 
 // For the files that make commands out of what was typed.
 std::optional<std::string> if_given(const std::string& text);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/backup_request.h"
+#include "cli/egress_request.h"
 #include "cli/limits.h"
 #include "cli/listen_address.h"
 #include "cli/state_request.h"
@@ -150,11 +151,6 @@ struct VerifyReceiptCommand {
   std::string file;        // "-" is standard input
   std::string public_key;  // a file or the key itself; empty: this host's
 };
-struct EgressCommand {
-  enum class What : unsigned char { kLog, kFollow, kExplain, kTest, kLearn };
-  What what = What::kLog;
-  std::string subject, url;  // a sandbox, or of kTest a file
-};
 struct SelftestCommand {
   enum class Mode : unsigned char { kRun, kList };
   Mode mode = Mode::kRun;
@@ -180,9 +176,9 @@ using Command =
                  ImportTemplateCommand, InitTemplateCommand, RunCommand, CreateCommand, ListCommand,
                  ShowCommand, RemoveCommand, UsageCommand, ExecCommand, ShellCommand, LogsCommand,
                  CopyCommand, CatCommand, ListFilesCommand, WatchCommand, PortsCommand,
-                 ShowReceiptCommand, VerifyReceiptCommand, EgressCommand, ReplCommand,
-                 SelftestCommand, BenchCommand, CompletionCommand, VersionCommand, PauseCommand,
-                 SnapshotCommand, ForkCommand, RollbackCommand, DiffCommand, SetTenantCommand,
-                 ListTenantsCommand>;
+                 ShowReceiptCommand, VerifyReceiptCommand, EgressCommand, SetSecretCommand,
+                 ListSecretsCommand, RemoveSecretCommand, ReplCommand, SelftestCommand,
+                 BenchCommand, CompletionCommand, VersionCommand, PauseCommand, SnapshotCommand,
+                 ForkCommand, RollbackCommand, DiffCommand, SetTenantCommand, ListTenantsCommand>;
 
 }  // namespace atl::cli

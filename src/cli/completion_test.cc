@@ -58,6 +58,9 @@ TEST(Completion, OffersCommandsOptionsSandboxesAndFiles) {
   EXPECT_EQ(offered(directory, "atoll run --on-oom ''"), (Words{"exec", "sandbox"}));
   EXPECT_EQ(offered(directory, "atoll run loc"), Words{"local.py"});
   EXPECT_EQ(offered(directory, "atoll run --stdin loc"), Words{"local.py"});
+  EXPECT_EQ(offered(directory, "atoll secret ''"), (Words{"set", "ls", "rm"}));
+  EXPECT_EQ(offered(directory, "atoll secret set --value-file loc"), Words{"local.py"});
+  EXPECT_EQ(offered(directory, "atoll run --secr"), Words{"--secret"});
   EXPECT_EQ(offered(directory, "atoll run --memory ''"), Words{});
   EXPECT_EQ(offered(directory, "atoll completion f"), Words{"fish"});
   EXPECT_TRUE(has(offered(directory, "atoll cp ''"), "work"));

@@ -36,6 +36,7 @@ struct SandboxOptions {
   std::optional<std::string> on_oom;  // "exec" | "sandbox"
   std::vector<std::string> require;
   std::vector<std::string> allow;  // what it may reach; empty: what the template says
+  std::vector<std::string> secrets;
   std::optional<std::chrono::milliseconds> ttl;
   std::optional<std::chrono::milliseconds> idle_ttl;
   std::optional<std::string> on_ttl;  // "delete" | "pause"

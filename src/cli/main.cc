@@ -21,6 +21,7 @@
 #include "cli/repl_command.h"
 #include "cli/run_command.h"
 #include "cli/sandbox_commands.h"
+#include "cli/secret_commands.h"
 #include "cli/selftest/selftest.h"
 #include "cli/shell_command.h"
 #include "cli/state_commands.h"

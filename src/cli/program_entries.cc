@@ -15,13 +15,6 @@ void add_exec_limits(CLI::App& app, Typed& typed) {
       ->type_name("N");
 }
 
-CLI::Option* add_words(CLI::App& app, const char* name, std::vector<std::string>& into,
-                       const char* description) {
-  return app.add_option(name, into, description)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
 void add_sandbox_options(CLI::App& app, Typed& typed) {
   app.add_option("-t,--template", typed.template_name, "The template (default: python)")
       ->type_name("NAME");
@@ -38,6 +31,8 @@ void add_sandbox_options(CLI::App& app, Typed& typed) {
       ->check(CLI::IsMember({"exec", "sandbox"}));
   add_words(app, "--allow", typed.allow, "Let it reach this host, *.suffix or either with :port")
       ->type_name("HOST");
+  add_words(app, "--secret", typed.secrets, "Give it the placeholder of this secret, as a variable")
+      ->type_name("NAME");
   add_words(app, "--require", typed.require, "Refuse without this protection; may be repeated")
       ->type_name("NAME");
   app.add_option("--ttl", typed.ttl, "Delete the sandbox after this time: 10m")->type_name("TIME");
@@ -167,6 +162,7 @@ Result<SandboxOptions> sandbox_options_of(const Typed& typed) {
   options.on_oom = if_given(typed.on_oom);
   options.require = typed.require;
   options.allow = typed.allow;
+  options.secrets = typed.secrets;
   ATOLL_TRY(options.ttl, duration_if_given(typed.ttl));
   ATOLL_TRY(options.idle_ttl, duration_if_given(typed.idle_ttl));
   options.snapshot = if_given(typed.snapshot);

@@ -198,6 +198,24 @@ class Commands(atoll.SystemTest):
         self.assertEqual(self.json("bench", "-n", "2")["count"], 2)
         self.assertTrue(self.no_sandboxes())
 
+    def test_a_secret_is_typed_unseen(self):
+        options = ("secret", "set", "TYPED_KEY", "--host", "api.example")
+        terminal = Terminal(self.atoll, *options)
+        terminal.wait_for("Value: ")
+        terminal.type("unseen-walue")
+        terminal.type("\x7f" * 5 + "value\r")
+        self.assertEqual(terminal.end(), 0)
+        self.assertNotIn(b"unseen", terminal.output)
+        self.assertIn(b"TYPED_KEY", self.atoll.cli("secret", "ls").stdout)
+        for key in "\x03", "\x04":
+            terminal = Terminal(self.atoll, *options)
+            terminal.wait_for("Value: ")
+            terminal.type("half" + key)
+            self.assertEqual(terminal.end(), 125)
+        self.atoll.cli("secret", "rm", "TYPED_KEY")
+        empty = self.atoll.cli("secret", "set", "TYPED_KEY", input=b"x", check=False)
+        self.assertEqual(empty.returncode, 2, empty.stderr)
+
     def test_remove_all_asks_a_person_and_refuses_a_script(self):
         first, second = (self.cli("create").stdout.decode().strip() for _ in range(2))
         refused = self.cli("rm", "--all")

@@ -5,41 +5,11 @@ import hashlib
 import json
 import os
 import signal
+import tempfile
 
 import atoll
 import egress_case
-import fake_internet
-
-CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-NAMES = ("allowed.example", "api.example", "plain.example")  # of the server's certificate
-for NAME in ("api.example", "plain.example", "misnamed.example"):
-    fake_internet.NAMES[NAME] = [fake_internet.WEB]
-
-
-class CertifiedInternet(fake_internet.FakeInternet):
-    """Its servers are vouched for by an authority that this host believes, in this namespace."""
-
-    def make_certificate(self):
-        authority = os.path.join(self.directory, "authority")
-        run, curve = fake_internet.run, ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-        run("openssl", "req", "-x509", *curve, "-nodes", "-days", "2", "-subj", "/CN=fake",
-            "-keyout", authority + ".key", "-out", authority + ".crt")
-        request, extensions = self.certificate + ".csr", self.certificate + ".ext"
-        run("openssl", "req", *curve, "-nodes", "-subj", "/CN=web", "-keyout", self.certificate,
-            "-out", request)
-        with open(extensions, "w") as file:
-            file.write("subjectAltName=" + ",".join(f"DNS:{name}" for name in NAMES) + "\n")
-        run("openssl", "x509", "-req", "-in", request, "-CA", authority + ".crt", "-CAkey",
-            authority + ".key", "-CAcreateserial", "-days", "2", "-extfile", extensions, "-out",
-            self.certificate + ".crt")
-        with open(self.certificate, "a") as file:
-            file.write(atoll.read(self.certificate + ".crt"))
-        bundle = os.path.join(self.directory, "bundle.crt")
-        with open(bundle, "w") as file:
-            file.write(atoll.read(authority + ".crt"))
-        os.chmod(bundle, 0o644)
-        run("mount", "--bind", bundle, CERTIFICATES)
-
+from certified_internet import CERTIFICATES, CertifiedInternet
 
 INTERNET = CertifiedInternet()
 RULES = {"rules": [
@@ -471,6 +441,33 @@ print(found, half in str(os.environ))
         self.assertGreater(files, 10)
         self.assertNotIn(VALUE, str(self.rows(sandbox)))
         print(f"{calls} calls, {files} files of Atoll looked at")
+
+    def test_the_command_line_sets_lists_uses_and_removes(self):
+        options = ("secret", "set", "TYPED_KEY", "--host", "api.example", "--path", "/v1/**",
+                   "--header", "Authorization: Bearer {}")
+        self.atoll.cli(*options, input=b"typed-value\r\n")
+        listed = self.atoll.cli("secret", "ls").stdout.decode().splitlines()
+        self.assertIn(["TYPED_KEY", "api.example"], [line.split() for line in listed])
+        code = FETCH + CALL.replace("API_KEY", "TYPED_KEY") + "print(KEY[:13], call())"
+
+        def used():
+            seen = len(INTERNET.fields)
+            done = self.atoll.cli("run", "--allow", "api.example", "--secret", "TYPED_KEY", "-c",
+                                  code)
+            self.assertIn(b"atoll-secret- 200", done.stdout)
+            return INTERNET.fields[seen]["authorization"]
+        self.assertEqual(used(), "Bearer typed-value")
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"value of a file")
+            file.flush()
+            shown = self.atoll.cli(*options, "--value-file", file.name, "--json").stdout
+        self.assertEqual(json.loads(shown)["name"], "TYPED_KEY")
+        self.assertNotIn(b"value of", shown)
+        self.assertEqual(used(), "Bearer value of a file")
+        self.atoll.cli("secret", "rm", "TYPED_KEY")
+        self.assertNotIn(b"TYPED_KEY", self.atoll.cli("secret", "ls", "--json").stdout)
+        gone = self.atoll.cli("run", "--secret", "TYPED_KEY", "-c", "print(1)", check=False)
+        self.assertEqual((gone.returncode, gone.stdout), (125, b""), gone.stderr)
 
     def test_the_api_never_shows_a_value(self):
         shown = {"name": "API_KEY", **{key: SECRET[key] for key in ("hosts", "paths", "header")}}
