@@ -79,6 +79,8 @@ class Driver {
   virtual Task<Result<void>> set_network(SandboxId id, uint64_t tenant, std::string policy) = 0;
   // Rows of its audit log from an offset that an earlier page gave, or 0.
   virtual Task<Result<EgressPage>> read_egress(SandboxId id, uint64_t offset) = 0;
+  // What is asked of egress besides. kUnsupported with reason no_egress: there is none.
+  virtual Task<Result<std::string>> call_egress(EgressCall call) = 0;
   // A fresh agent stream. kNotFound when the agent is gone for good.
   virtual Task<Result<AgentSocket>> connect_agent(SandboxId id) = 0;
 };

@@ -28,12 +28,14 @@ Error unavailable(const std::string& why) {
   return Error(Code::kUnavailable, "egress: " + why).with_reason("egress_unavailable");
 }
 
-Result<void> to_result(const egress::Reply& reply) {
+// `invalid` is the reason when what was said is not right.
+Result<void> to_result(const egress::Reply& reply,
+                       std::string_view invalid = "invalid_network_rule") {
   switch (reply.status) {
     case egress::Status::kOk:
       return {};
     case egress::Status::kInvalid:
-      return Error(Code::kInvalid, reply.message).with_reason("invalid_network_rule");
+      return Error(Code::kInvalid, reply.message).with_reason(invalid);
     case egress::Status::kNotFound:
       return Error(Code::kNotFound, reply.message);
     case egress::Status::kFailed:
@@ -198,6 +200,16 @@ Task<Result<EgressPage>> EgressClient::read(SandboxId id, uint64_t offset) {
     start = end + 1;
   }
   co_return page;
+}
+
+Task<Result<std::string>> EgressClient::call(EgressCall call) {
+  egress::Request request{.operation = call.operation, .sandbox = call.sandbox};
+  request.tenant = call.tenant;
+  request.policy = std::move(call.text);
+  Sockets none;
+  ATOLL_CO_TRY(egress::Reply reply, co_await ask(std::move(request), std::move(none)));
+  ATOLL_CO_TRY_VOID(to_result(reply, "invalid_field"));
+  co_return std::move(reply.rows);
 }
 
 // One that egress serves already is only told its policy.

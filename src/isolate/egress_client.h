@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@
 #include "base/fd.h"
 #include "base/ids.h"
 #include "base/result.h"
-#include "egress/protocol.h"
+#include "egress/text_call.h"
 #include "isolate/event.h"
 #include "isolate/task.h"
 
@@ -27,6 +28,14 @@ namespace atl::isolate {
 struct EgressPage {
   std::vector<std::string> rows;  // JSON objects
   uint64_t next = 0;
+};
+
+// Something about authorities or secrets that is asked and answered by text.
+struct EgressCall {
+  egress::Operation operation = egress::kShowAuthority;
+  std::optional<SandboxId> sandbox = {};
+  uint64_t tenant = 0;
+  std::string text = {};
 };
 
 class EgressClient {
@@ -45,6 +54,9 @@ class EgressClient {
   Task<Result<void>> set_policy(SandboxId id, uint64_t tenant, std::string policy);
   Task<void> close(SandboxId id);
   Task<Result<EgressPage>> read(SandboxId id, uint64_t offset);
+  // The text of the answer. kUnavailable with reason egress_unavailable, kNotFound, kInvalid.
+  // Nothing of it is remembered.
+  Task<Result<std::string>> call(EgressCall call);
   // Forgets the rows of a sandbox that is gone.
   Task<void> forget(SandboxId id);
 

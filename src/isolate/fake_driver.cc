@@ -346,6 +346,10 @@ Task<Result<void>> FakeDriver::set_network(SandboxId id, uint64_t, std::string p
 }
 
 // One row, so that pages have something to show: the policy that is in force.
+Task<Result<std::string>> FakeDriver::call_egress(EgressCall) {
+  co_return Error(Code::kUnsupported, "the driver has no egress").with_reason("no_egress");
+}
+
 Task<Result<EgressPage>> FakeDriver::read_egress(SandboxId id, uint64_t offset) {
   EgressPage page{.rows = {}, .next = 1};
   if (offset == 0) page.rows.push_back("{\"n\":1,\"policy\":" + networks_[id] + "}");

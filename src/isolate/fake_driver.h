@@ -77,6 +77,7 @@ class FakeDriver final : public Driver {
   Task<Result<std::vector<SnapshotId>>> list_snapshots() override;
   Task<Result<void>> set_network(SandboxId id, uint64_t tenant, std::string policy) override;
   Task<Result<EgressPage>> read_egress(SandboxId id, uint64_t offset) override;
+  Task<Result<std::string>> call_egress(EgressCall call) override;
 
   struct Agent;
   boost::asio::any_io_executor executor_;

@@ -156,8 +156,7 @@ Task<Result<EgressPage>> JailDriver::read_egress(SandboxId id, uint64_t offset) 
 }
 
 Task<Result<std::string>> JailDriver::call_egress(EgressCall call) {
-  auto answer =
-      co_await isolate::call_egress(executor_, run_directory_ + "/egress", std::move(call));
+  auto answer = co_await egress_.call(std::move(call));
   co_return answer;
 }
 

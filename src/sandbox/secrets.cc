@@ -2,7 +2,6 @@
 
 #include "egress/policy_json.h"
 #include "egress/secret_text.h"
-#include "isolate/egress_calls.h"
 
 namespace atl::sandbox {
 
@@ -10,7 +9,7 @@ Task<Result<std::string>> Secrets::call(egress::Operation operation, std::string
   isolate::EgressCall asked{.operation = operation};
   asked.tenant = static_cast<uint64_t>(tenant_.number());
   asked.text = std::move(text);
-  auto answer = co_await isolate::call_egress(driver_, std::move(asked));
+  auto answer = co_await driver_.call_egress(std::move(asked));
   co_return answer;
 }
 

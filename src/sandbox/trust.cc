@@ -2,7 +2,6 @@
 
 #include "egress/policy_json.h"
 #include "egress/secret_text.h"
-#include "isolate/egress_calls.h"
 #include "sandbox/files.h"
 
 namespace atl::sandbox {
@@ -59,8 +58,7 @@ std::string environment_of(const store::SandboxRow& row) {
 Task<Result<void>> install_trust(Services& services, std::shared_ptr<Sandbox> sandbox) {
   if (!find_inspecting(sandbox->row().network)) co_return Result<void>();
   isolate::EgressCall call{.operation = egress::kShowAuthority, .sandbox = sandbox->id()};
-  isolate::Driver& driver = services.driver;
-  ATOLL_CO_TRY(std::string authority, co_await isolate::call_egress(driver, std::move(call)));
+  ATOLL_CO_TRY(std::string authority, co_await services.driver.call_egress(std::move(call)));
   Files files(sandbox, "root");
   ATOLL_CO_TRY(std::string trusted, co_await read_trusted(files));
   if (trusted.find(authority) != trusted.npos) co_return Result<void>();
