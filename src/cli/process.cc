@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-
 #include "base/file.h"
 #include "linux/pidfd.h"
 #include "linux/signals.h"
@@ -80,8 +78,10 @@ void take_identity(int report, const Identity& identity) {
   for (const std::string& argument : start.arguments)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  std::array<const char*, 3> environment = {"PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin",
-                                            "LANG=C.UTF-8", nullptr};
+  std::vector<const char*> environment = {"PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin",
+                                          "LANG=C.UTF-8"};
+  for (const std::string& variable : start.environment) environment.push_back(variable.c_str());
+  environment.push_back(nullptr);
   // By descriptor: the directory of the binary may be closed to the identity just taken.
   execveat(start.program, "", arguments.data(), const_cast<char**>(environment.data()),
            AT_EMPTY_PATH);

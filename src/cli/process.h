@@ -24,7 +24,8 @@ struct ProgramStart {
   std::vector<std::string> arguments;  // arguments[0] is the name
   // Taken before the program is executed, with no_new_privs, so that it never holds a privilege.
   std::optional<Identity> identity;
-  int output = -1;  // for its standard output and error; -1: the caller's
+  std::vector<std::string> environment = {};  // NAME=VALUE, beside the few that all have
+  int output = -1;                            // for its standard output and error; -1: the caller's
 };
 
 struct StartedProcess {

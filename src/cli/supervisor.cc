@@ -150,6 +150,7 @@ void Supervisor::start_due() {
                             : start_program({.program = child.binary.get(),
                                              .arguments = std::move(arguments),
                                              .identity = child.program.identity,
+                                             .environment = child.program.environment,
                                              .output = child.log ? child.log->fd() : -1});
     if (!started) {
       auto delay = child.delay.after(milliseconds(0));

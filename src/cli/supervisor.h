@@ -32,6 +32,7 @@ struct SupervisedProgram {
   std::string log_path;  // empty: the supervisor's own standard error
   // Removed once it has ended for another, so that its being there says that the next one serves.
   std::string socket_path = {};
+  std::vector<std::string> environment = {};  // NAME=VALUE
   bool can_check = false;  // --check, with its arguments, says whether it could serve
 };
 

@@ -1,6 +1,7 @@
 // `atoll up`: makes the directories, takes the lock and supervises, in the foreground or detached.
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +33,15 @@ struct UpPlan {
   std::string binaries;
   std::string supervisor_log() const { return places.logs() + "/supervisor.log"; }
 };
+
+// How this host's own programs reach the internet, for an egress that is told to do as they do
+// (docs/egress.md). Not as arguments: they may hold a password.
+std::vector<std::string> proxy_variables() {
+  std::vector<std::string> variables;
+  for (const char* name : {"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"})
+    if (const char* value = getenv(name)) variables.push_back(std::string(name) + "=" + value);
+  return variables;
+}
 
 std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
   const Places& places = plan.places;
@@ -70,6 +80,7 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
       .identity = plan.egress,
       .lock_path = egress_lock(places),
       .log_path = logged ? places.logs() + "/atoll-egress.log" : ""};
+  egress.environment = proxy_variables();
   if (std::string registry = find_npm_registry(); !registry.empty())
     builder.arguments.insert(builder.arguments.end(), {"--npm-registry", registry});
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");

@@ -39,6 +39,10 @@ bool EffectivePolicy::may_dial(const Address& address, uint16_t port) const {
   return ceiling_->may_dial(address, port);
 }
 
+bool EffectivePolicy::may_use(const UpstreamUse& upstream) const {
+  return ceiling_ == nullptr || ceiling_->decide(upstream.proxy, upstream.port).allowed();
+}
+
 bool EffectivePolicy::learns_of(const Decision& decision) const {
   bool unknown = decision.reason == "no_rule" || decision.reason == "port_not_allowed";
   return policy_.mode == Mode::kLearn && !decision.allowed() && unknown;

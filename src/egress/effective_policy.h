@@ -23,6 +23,8 @@ class EffectivePolicy {
   Decision decide_name(const HostName& name) const;
   // Whether an address may be dialled for a name.
   bool may_dial(const Address& address, uint16_t port) const;
+  // Whether the policy's own proxy may be dialled, as far as its name goes.
+  bool may_use(const UpstreamUse& upstream) const;
   // Whether what is not allowed is to be answered all the same, so that it is recorded.
   bool learns_of(const Decision& decision) const;
 

@@ -30,6 +30,24 @@ Result<std::string> Inspector::swap_secrets(std::string_view head, const Destina
   return egress::swap_secrets(head, place, held);
 }
 
+Result<std::optional<Upstream>> Inspector::upstream() const {
+  const auto& use = source_.policy.policy().upstream;
+  if (!use) return std::optional<Upstream>();
+  if (!source_.policy.may_use(*use))
+    return Error(Code::kDenied, "the policy's proxy").with_reason("above_ceiling");
+  const auto* address = std::get_if<Address>(&use->proxy);
+  if (address != nullptr && !source_.policy.may_dial(*address, use->port))
+    return Error(Code::kDenied, "the policy's proxy").with_reason("address_refused");
+  Upstream upstream{.proxy = use->proxy, .port = use->port};
+  if (use->credentials.empty()) return std::optional(std::move(upstream));
+  const Secret* secret = source_.secrets->find(source_.tenant, use->credentials);
+  const auto* name = std::get_if<HostName>(&use->proxy);
+  if (secret == nullptr || name == nullptr || !secret->is_for(*name))
+    return Error(Code::kDenied, "the secret of the policy's proxy").with_reason("upstream_failed");
+  upstream.authorization = basic_authorization(secret->value);
+  return std::optional(std::move(upstream));
+}
+
 Result<std::shared_ptr<CertificateAuthority::Context>> Inspector::server_for(const HostName& name) {
   if (!authority_) {
     ATOLL_TRY(authority_, CertificateAuthority::open(source_.directory, source_.id));

@@ -1,6 +1,5 @@
-// Inspector: what a gate knows beyond names and ports. Decides
-// whose requests are looked at, answers in the
-// place of servers whose TLS is ended here, and puts secrets in the place of placeholders.
+// Inspector: what a gate knows beyond names and ports. Decides whose requests are looked at,
+// answers in the place of servers whose TLS is ended here, and puts secrets where they belong.
 //
 // One thread; part of a gate.
 #pragma once
@@ -13,6 +12,7 @@
 #include "egress/certificate_authority.h"
 #include "egress/effective_policy.h"
 #include "egress/secret_store.h"
+#include "egress/upstream.h"
 
 namespace atl::egress {
 
@@ -39,6 +39,10 @@ class Inspector {
   enum class Transport : unsigned char { kPlain, kTls };
   Result<std::string> swap_secrets(std::string_view head, const Destination& to,
                                    std::string_view path, Transport transport) const;
+
+  // The proxy that the policy names, with what it is shown. kDenied with reason above_ceiling,
+  // address_refused, or upstream_failed: its secret is gone, or not bound to it.
+  Result<std::optional<Upstream>> upstream() const;
 
   // A server that the sandbox takes for `name`.
   Result<std::shared_ptr<CertificateAuthority::Context>> server_for(const HostName& name);

@@ -65,8 +65,8 @@ Result<std::optional<egress::Policy>> read_ceiling(const std::string& path) {
     return Error(Code::kDenied, path + " must belong to root and be writable by nobody else");
   ATOLL_TRY(std::string text, read_all(file->get(), egress::kMaxPolicyFileBytes));
   ATOLL_TRY(egress::Policy policy, egress::parse_policy_file(text, path));
-  if (policy.budget.is_bounded() || policy.mode != egress::Mode::kEnforce)
-    return Error(Code::kInvalid, path + " is a ceiling, which has no budget and no mode");
+  if (policy.budget.is_bounded() || policy.mode != egress::Mode::kEnforce || policy.upstream)
+    return Error(Code::kInvalid, path + " is a ceiling: without budget, mode and upstream");
   return std::optional(std::move(policy));
 }
 

@@ -16,6 +16,7 @@
 #include "egress/host_name.h"
 #include "egress/request_rule.h"
 #include "egress/secret_use.h"
+#include "egress/upstream_use.h"
 
 namespace atl::egress {
 
@@ -88,6 +89,7 @@ struct Policy {
   // What no rule denies is allowed to every name of the public internet, on any port. The API takes
   // it from nobody: it is what an operator has set for the tenant.
   bool public_names = false;
+  std::optional<UpstreamUse> upstream = {};  // what all is dialled through
 
   // A connection to a name, before it is resolved.
   Decision decide(const HostName& name, uint16_t port) const;

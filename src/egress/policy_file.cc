@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "egress/policy_json.h"
+#include "egress/upstream.h"
 #include "store/toml_section.h"
 
 namespace atl::egress {
@@ -42,6 +43,20 @@ void read_mode(store::TomlSection& section, Policy& policy) {
   if (!section.text("mode", mode)) return;
   if (mode != "enforce" && mode != "learn") section.refuse("mode", "must be enforce or learn");
   policy.mode = mode == "learn" ? Mode::kLearn : Mode::kEnforce;
+}
+
+void read_upstream(store::TomlSection& section, Policy& policy) {
+  auto found = section.section("upstream");
+  if (!found) return;
+  std::string proxy, credentials;
+  found->require(found->text("proxy", proxy), "proxy");
+  found->text("credentials", credentials);
+  found->finish();
+  auto made = make_upstream_use(proxy, std::move(credentials));
+  if (made)
+    policy.upstream = std::move(*made);
+  else
+    found->refuse_section(made.error().message());
 }
 
 void read_inspection(store::TomlSection& section, Rule& rule) {
@@ -94,6 +109,12 @@ void write_budget(std::string& text, const Budget& budget) {
   text += "budget = {" + fields + "}\n";
 }
 
+void write_upstream(std::string& text, const UpstreamUse& use) {
+  text += "upstream = {proxy = \"" + authority_text(use.proxy, use.port) + "\"";
+  if (!use.credentials.empty()) text += ", credentials = \"" + use.credentials + "\"";
+  text += "}\n";
+}
+
 void write_texts(std::string& text, const char* key, const std::vector<std::string>& texts) {
   std::string list;
   for (const std::string& one : texts) {
@@ -132,6 +153,7 @@ void write_rule(std::string& text, const Rule& rule) {
 std::string policy_file_text(const Policy& policy) {
   std::string text = policy.mode == Mode::kLearn ? "mode = \"learn\"\n" : "";
   if (policy.budget.is_bounded()) write_budget(text, policy.budget);
+  if (policy.upstream) write_upstream(text, *policy.upstream);
   text += "allow = [";
   std::string separator = "\n";
   for (const Rule& rule : policy.rules)
@@ -162,6 +184,7 @@ Result<Policy> parse_policy_file(std::string_view text, const std::string& file)
   }
   read_budget(top, policy.budget);
   read_mode(top, policy);
+  read_upstream(top, policy);
   top.finish();
   if (policy.rules.size() > kMaxRules) top.refuse_section("has more than 256 rules");
   auto checked = check_budgets(policy);

@@ -10,6 +10,9 @@
 //   budget = {bytes_out = 1000000}
 //   [budget]                     # of the sandbox; not in a ceiling
 //   connections = 100
+//   [upstream]                   # a proxy that all goes through; not in a ceiling
+//   proxy = "proxy.example.com:3128"
+//   credentials = "PROXY_LOGIN"  # a secret
 #pragma once
 
 #include <string>

@@ -17,6 +17,8 @@ namespace {
 
 constexpr size_t kMaxRuleBytes = 300;
 constexpr size_t kMaxJsonDepth = 8;
+constexpr std::string_view kKeys[] = {"rules",   "allow",    "budget",      "mode",
+                                      "secrets", "upstream", "public_names"};
 
 Error invalid(const std::string& field, const std::string& why) {
   return Error(Code::kInvalid, "network." + field + " " + why)
@@ -175,10 +177,8 @@ Result<void> check_budgets(const Policy& policy) {
 }
 
 Result<Policy> policy_from_json(const json::object& object) {
-  constexpr std::string_view kKeys[] = {"rules", "allow",   "budget",
-                                        "mode",  "secrets", "public_names"};
   for (const auto& [key, value] : object)
-    if (std::find(std::begin(kKeys), std::end(kKeys), std::string_view(key)) == std::end(kKeys))
+    if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
       return unknown(std::string(key));
   Policy policy;
   if (const json::value* budget = object.if_contains("budget")) {
@@ -196,6 +196,7 @@ Result<Policy> policy_from_json(const json::object& object) {
   ATOLL_TRY_VOID(read_list(object, "rules", policy));
   ATOLL_TRY_VOID(read_list(object, "allow", policy));
   ATOLL_TRY(policy.secrets, read_secret_uses(object));
+  ATOLL_TRY(policy.upstream, read_upstream_use(object));
   auto checked = check_budgets(policy);
   if (!checked) return in_field(checked.error(), "rules");
   return policy;
@@ -243,6 +244,7 @@ json::object policy_to_json(const Policy& policy) {
   if (policy.mode == Mode::kLearn) object["mode"] = "learn";
   if (policy.public_names) object["public_names"] = true;
   if (!policy.secrets.empty()) object["secrets"] = secret_uses_json(policy.secrets);
+  if (policy.upstream) object["upstream"] = upstream_use_json(*policy.upstream);
   return object;
 }
 

@@ -4,7 +4,8 @@
 //              ["/v1/**"]},
 //              {"deny": "…"}],
 //    "allow": ["pypi.org", "files.pythonhosted.org:443"], "budget": {…}, "mode": "learn",
-//    "secrets": ["TOKEN"], "public_names": true}
+//    "secrets": ["TOKEN"], "upstream": {"proxy": "proxy.example.com:3128"},
+//    "public_names": true}
 // All may be missing. Strict: an unknown key is an error, and every error names its field.
 #pragma once
 

@@ -36,7 +36,7 @@ AuditRow Relay::row(AuditEvent event) const {
   made.port = port_;
   made.protocol = decision_.allowed() ? std::string(protocol_name(protocol_)) : "tcp";
   if (learned_) made.protocol = protocol_name(*learned_);
-  if (dialled_ && gate_->surroundings().upstream) made.via = "upstream";
+  if (dialled_ && has_upstream_) made.via = "upstream";
   made.method = method_;
   made.path = path_;
   made.rule = decision_.rule;
@@ -50,7 +50,8 @@ bool Relay::is_still_allowed() {
   // What was said so far was looked at by the rules that were.
   bool same = now.allowed() && now.protocol == decision_.protocol &&
               now.is_inspected == decision_.is_inspected;
-  bool checked = dialled_ && name_ && gate_->surroundings().upstream == nullptr;
+  if (dialled_ && through_ != gate_->policy().policy().upstream) return false;
+  bool checked = dialled_ && name_ && !has_upstream_;
   if (!same || (checked && !gate_->policy().may_dial(*dialled_, port_))) return false;
   decision_ = now;
   purse_.set_rule(now.index);

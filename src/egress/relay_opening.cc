@@ -70,6 +70,8 @@ Task<Result<void>> Relay::find_proxied() {
   if (const auto* address = std::get_if<Address>(&(*request)->to))
     ATOLL_CO_TRY_VOID(find_address(*address));
   opening_.erase(0, (*request)->bytes);
+  asks_by_url_ = (*request)->head.has_value();
+  if (asks_by_url_) opening_.insert(0, *(*request)->head);
   co_return Result<void>();
 }
 
@@ -77,7 +79,7 @@ Task<Result<void>> Relay::find_proxied() {
 Task<Result<void>> Relay::learn() {
   decision_.rule.clear();
   arm(kLearningTime);
-  if (is_proxied_) ATOLL_CO_TRY_VOID(co_await say(kEstablished));
+  if (is_proxied_ && !asks_by_url_) ATOLL_CO_TRY_VOID(co_await say(kEstablished));
   Result<void> read;
   if (opening_.empty()) read = co_await read_more();
   learned_ = read ? guess_protocol(opening_) : Protocol::kTcp;
@@ -132,10 +134,13 @@ Task<Result<void>> Relay::read_request() {
 }
 
 Task<Result<void>> Relay::read_opening() {
-  protocol_ = decision_.protocol;
-  if (protocol_ == Protocol::kTcp) co_return Result<void>();
+  protocol_ = asks_by_url_ ? Protocol::kHttp : decision_.protocol;
+  bool is_any = decision_.protocol == Protocol::kTcp;
+  if (is_any && !asks_by_url_) co_return Result<void>();
   if (opening_.empty()) ATOLL_CO_TRY_VOID(co_await read_more());
-  ATOLL_CO_TRY(protocol_, tell_protocol(decision_.protocol, port_, opening_[0]));
+  if (!is_any) {
+    ATOLL_CO_TRY(protocol_, tell_protocol(decision_.protocol, port_, opening_[0]));
+  }
   if (protocol_ == Protocol::kTls) {
     auto read = co_await read_hello();
     co_return read;
@@ -160,12 +165,15 @@ Task<Result<void>> Relay::dial_one(Address address) {
 
 Task<Result<void>> Relay::dial() {
   Wanted to{destination(), port_};
+  through_ = gate_->policy().policy().upstream;
+  has_upstream_ = through_ || gate_->surroundings().upstream != nullptr;
   auto addresses = co_await find_addresses(*gate_, to);
   if (!addresses) co_return std::move(addresses).error();
   if (!end_reason_.empty()) co_return denied(end_reason_);
   // The policy may have changed while the name was asked for.
   Decision now = gate_->inspector().decide(destination(), port_);
-  if (!now.allowed() || now.is_inspected != decision_.is_inspected)
+  bool same_way = through_ == gate_->policy().policy().upstream;
+  if (!now.allowed() || now.is_inspected != decision_.is_inspected || !same_way)
     co_return denied("policy_changed");
   Result<void> dialled = denied("dial_failed");
   for (const Address& address : *addresses) {
@@ -195,7 +203,7 @@ Task<Result<void>> Relay::open() {
   if (!decision_.allowed()) co_return denied(decision_.reason);
   purse_.set_rule(decision_.index);
   ATOLL_CO_TRY_VOID(purse_.begin());
-  if (is_proxied_) ATOLL_CO_TRY_VOID(co_await say(kEstablished));
+  if (is_proxied_ && !asks_by_url_) ATOLL_CO_TRY_VOID(co_await say(kEstablished));
   ATOLL_CO_TRY_VOID(co_await read_opening());
   arm(kDialTime);
   auto dialled = co_await dial();

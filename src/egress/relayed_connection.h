@@ -87,9 +87,12 @@ class Relay final : public OpenConnection, public std::enable_shared_from_this<R
   // Where it goes: one of both.
   std::optional<HostName> name_;
   std::optional<Address> literal_;
-  bool is_proxied_ = false;  // the program has asked us by CONNECT
+  bool is_proxied_ = false;   // the program has asked us, as its proxy
+  bool asks_by_url_ = false;  // by a request for a whole URL, not by CONNECT
   std::string destination_;
   std::optional<Address> dialled_;
+  std::optional<UpstreamUse> through_;  // the policy's proxy when it was dialled
+  bool has_upstream_ = false;           // the address that was dialled is that of a proxy
   uint16_t port_ = 0;
   Decision decision_;
   Protocol protocol_ = Protocol::kTcp;

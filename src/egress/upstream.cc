@@ -1,7 +1,10 @@
 #include "egress/upstream.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+
+#include <charconv>
 
 #include <boost/asio/write.hpp>
 
@@ -18,6 +21,7 @@ namespace {
 constexpr size_t kMaxFileBytes = 16 * 1024;
 constexpr size_t kMaxCredentialsBytes = 1024;
 constexpr size_t kMaxAnswerBytes = 16 * 1024;
+constexpr std::string_view kEnvironment = "environment";
 
 Result<std::string> read_owned(const std::string& path, mode_t forbidden) {
   ATOLL_TRY(Fd file, open_file(path, O_RDONLY));
@@ -48,7 +52,32 @@ Result<std::string> read_authorization(const std::string& path) {
   bool plain = text.find(':') != text.npos && text.size() <= kMaxCredentialsBytes &&
                text.find_first_of("\r\n") == text.npos;
   if (!plain) return Error(Code::kInvalid, path + " must hold one line, name:password");
-  return "Basic " + encode_base64(text);
+  return basic_authorization(text);
+}
+
+// Of a URL, in which what would end a part of it is written as %XX.
+std::optional<std::string> undo_escapes(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    const char* digits = text.data() + i + 1;
+    if (text[i] != '%') {
+      plain += text[i];
+      continue;
+    }
+    if (text.size() - i < 3 || std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2)
+      return std::nullopt;
+    plain += static_cast<char>(value);
+    i += 2;
+  }
+  return plain;
+}
+
+// As programs of this host find it.
+std::string_view proxy_of_environment() {
+  for (const char* name : {"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"})
+    if (const char* url = getenv(name); url != nullptr && *url != '\0') return url;
+  return "";
 }
 
 Error denied(std::string_view reason) {
@@ -67,6 +96,9 @@ Result<std::optional<Upstream>> read_upstream(const std::string& path) {
   top.require(top.text("proxy", proxy), "proxy");
   top.text("credentials", credentials);
   top.finish();
+  if (proxy == kEnvironment && !credentials.empty())
+    top.refuse("credentials", "is for a proxy that is named here");
+  if (proxy == kEnvironment && !document.error()) return parse_proxy_url(proxy_of_environment());
   auto authority = parse_authority(proxy);
   if (!authority || !authority->port) top.refuse("proxy", "must be name:port");
   if (document.error()) return *document.error();
@@ -75,6 +107,28 @@ Result<std::optional<Upstream>> read_upstream(const std::string& path) {
     ATOLL_TRY(upstream.authorization, read_authorization(credentials));
   }
   return std::optional(std::move(upstream));
+}
+
+Result<std::optional<Upstream>> parse_proxy_url(std::string_view url) {
+  if (url.empty()) return std::optional<Upstream>();
+  // Never shown: it may hold a password.
+  Error invalid(Code::kInvalid, "the proxy of the environment is not http://host:port");
+  constexpr std::string_view kScheme = "http://";
+  if (url.starts_with(kScheme)) url.remove_prefix(kScheme.size());
+  if (url.ends_with('/')) url.remove_suffix(1);
+  size_t at = url.rfind('@');
+  auto authority = parse_authority(at == url.npos ? url : url.substr(at + 1));
+  if (!authority || !authority->port) return invalid;
+  Upstream upstream{.proxy = authority->to, .port = *authority->port};
+  if (at == url.npos) return std::optional(std::move(upstream));
+  auto credentials = undo_escapes(url.substr(0, at));
+  if (!credentials) return invalid;
+  upstream.authorization = basic_authorization(*credentials);
+  return std::optional(std::move(upstream));
+}
+
+std::string basic_authorization(std::string_view credentials) {
+  return "Basic " + encode_base64(credentials);
 }
 
 std::string authority_text(const Destination& to, uint16_t port) {

@@ -1,8 +1,10 @@
-// Upstream: a proxy that this host must use. When there is one, egress dials nothing else: it asks
-// the proxy for each destination by CONNECT. The proxy then resolves names, so the addresses that
-// they have are not checked here; everything else is decided as without one.
+// Upstream: a proxy that this host must use, or that a policy names. When the host has one, egress
+// dials nothing else: it asks the proxy for each destination by CONNECT, and a policy's proxy is
+// such a destination. The proxy then resolves names, so the addresses that they have are not
+// checked here; everything else is decided as without one.
 //
-//   proxy = "proxy.example.com:3128"
+//   proxy = "proxy.example.com:3128"                # or "environment": as https_proxy says, or
+//                                                   # http_proxy, in what `atoll up` was given
 //   credentials = "/etc/atoll/proxy.credentials"    # a file with name:password, not world-readable
 #pragma once
 
@@ -27,6 +29,12 @@ struct Upstream {
 
 // From a file that belongs to root and that nobody else can write; nothing if there is none.
 Result<std::optional<Upstream>> read_upstream(const std::string& path);
+
+// From the value of http_proxy, "http://[name:password@]host:port"; nothing for an empty one.
+Result<std::optional<Upstream>> parse_proxy_url(std::string_view url);
+
+// The value of Proxy-Authorization for name:password.
+std::string basic_authorization(std::string_view credentials);
 
 // "name:port" or "[v6]:port".
 std::string authority_text(const Destination& to, uint16_t port);

@@ -59,5 +59,26 @@ TEST_F(UpstreamTest, RefusesWhatOthersCouldHaveWrittenOrRead) {
       std::string::npos);
 }
 
+TEST_F(UpstreamTest, IsThatOfTheEnvironmentWhereTheFileSaysSo) {
+  std::string path = write("upstream", "proxy = \"environment\"\n");
+  unsetenv("https_proxy");
+  unsetenv("HTTPS_PROXY");
+  setenv("http_proxy", "http://user:p%40ss@proxy.example:3128/", 1);
+  auto read = read_upstream(path);
+  ASSERT_TRUE(read.ok() && *read) << why_not(path);
+  EXPECT_EQ(authority_text((*read)->proxy, (*read)->port), "proxy.example:3128");
+  EXPECT_EQ((*read)->authorization, basic_authorization("user:p@ss"));
+  setenv("https_proxy", "10.0.0.1:8080", 1);
+  read = read_upstream(path);
+  EXPECT_EQ(authority_text((*read)->proxy, (*read)->port), "10.0.0.1:8080");
+  setenv("https_proxy", "http://secret@:3128", 1);
+  EXPECT_EQ(why_not(path), "the proxy of the environment is not http://host:port");
+  unsetenv("https_proxy");
+  unsetenv("http_proxy");
+  read = read_upstream(path);
+  EXPECT_TRUE(read.ok() && !*read);
+  EXPECT_NE(why_not(write("both", "proxy = \"environment\"\ncredentials = \"/a\"\n")), "read");
+}
+
 }  // namespace
 }  // namespace atl::egress

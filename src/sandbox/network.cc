@@ -40,6 +40,10 @@ Result<std::string> template_network(const store::TemplateManifest& manifest) {
     ATOLL_TRY(egress::Rule rule, egress::parse_short_rule(text));
     policy.rules.push_back(std::move(rule));
   }
+  if (!manifest.upstream_proxy.empty()) {
+    ATOLL_TRY(policy.upstream,
+              egress::make_upstream_use(manifest.upstream_proxy, manifest.upstream_credentials));
+  }
   return network_text(policy);
 }
 

@@ -48,13 +48,17 @@ Task<Result<std::map<std::string, std::string>>> Secrets::list() {
 Task<Result<void>> Secrets::check(std::string network) {
   auto policy = egress::parse_policy_json(network);
   if (!policy) co_return std::move(policy).error();
-  if (policy->secrets.empty()) co_return Result<void>();
+  std::map<std::string, std::string> needed;  // the field of each
+  for (const egress::SecretUse& use : policy->secrets) needed[use.name] = "network.secrets";
+  if (policy->upstream && !policy->upstream->credentials.empty())
+    needed[policy->upstream->credentials] = "network.upstream.credentials";
+  if (needed.empty()) co_return Result<void>();
   ATOLL_CO_TRY(auto known, co_await list());
-  for (const egress::SecretUse& use : policy->secrets)
-    if (!known.contains(use.name))
-      co_return Error(Code::kInvalid, "there is no secret " + use.name)
+  for (const auto& [name, field] : needed)
+    if (!known.contains(name))
+      co_return Error(Code::kInvalid, "there is no secret " + name)
           .with_reason("secret_not_found")
-          .with_field("network.secrets");
+          .with_field(field);
   co_return Result<void>();
 }
 

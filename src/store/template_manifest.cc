@@ -251,6 +251,14 @@ void read_defaults(TomlSection& section, TemplateDefaults& defaults) {
 void read_network(TomlSection& network, TemplateManifest& manifest) {
   network.texts("allow", manifest.network_allow);
   check_all(network, "allow", manifest.network_allow, is_network_rule);
+  if (auto upstream = network.section("upstream")) {
+    upstream->require(upstream->text("proxy", manifest.upstream_proxy), "proxy");
+    upstream->text("credentials", manifest.upstream_credentials);
+    bool is_proxy = is_network_rule(manifest.upstream_proxy) &&
+                    manifest.upstream_proxy.find(':') != std::string::npos;
+    if (!is_proxy) upstream->refuse("proxy", "must be name:port");
+    upstream->finish();
+  }
   network.finish();
 }
 

@@ -87,6 +87,8 @@ struct TemplateManifest {
   std::optional<ContextRuntime> context;
   TemplateDefaults defaults;
   std::vector<std::string> network_allow;    // empty: deny everything
+  std::string upstream_proxy;                // name:port of a proxy that all goes through
+  std::string upstream_credentials;          // the secret that it is shown
   std::vector<std::string> outputs_collect;  // globs, absolute
   OutputMode outputs_mode = OutputMode::kText;
   uint32_t pool_warm = 0;   // kept ready at all times

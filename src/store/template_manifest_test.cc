@@ -137,7 +137,10 @@ TEST(TemplateManifest, EachSourceAndChoiceIsRead) {
                    "[defaults]\nisolation = \"microvm\"\npersistence = \"checkpoint\"\n"
                    "cpu = 0.01\nopen_files = 4096\ndisk_rate = \"8MiB\"\ncpu_time = \"90s\"\n"
                    "[outputs]\nmode = \"rich\"\n[pool]\nsingleton = true\n"
-                   "[network]\nallow = [\"*.pypi.org\", \"example.com:443\", \"10.0.0.0/8\"]\n");
+                   "[network]\nallow = [\"*.pypi.org\", \"example.com:443\", \"10.0.0.0/8\"]\n"
+                   "upstream = { proxy = \"proxy.example:3128\", credentials = \"LOGIN\" }\n");
+  EXPECT_EQ(other.upstream_proxy, "proxy.example:3128");
+  EXPECT_EQ(other.upstream_credentials, "LOGIN");
   EXPECT_EQ(other.defaults.isolation, Isolation::kMicrovm);
   EXPECT_EQ(other.defaults.persistence, Persistence::kCheckpoint);
   EXPECT_EQ(other.defaults.cpu_millis, 10u);
@@ -258,6 +261,9 @@ TEST(TemplateManifest, WrongTypeOrUnitNamesTheKey) {
   EXPECT_NE(error_with("[defaults]\npids = 10.5\n").find("whole number"), std::string::npos);
   EXPECT_NE(error_with("[pool]\nsingleton = 1\n").find("true or false"), std::string::npos);
   EXPECT_NE(error_with("[network]\nallow = \"a\"\n").find("list of strings"), std::string::npos);
+  EXPECT_NE(error_with("[network.upstream]\nproxy = \"a.b\"\n").find("name:port"),
+            std::string::npos);
+  EXPECT_NE(error_with("[network.upstream]\n").find("proxy"), std::string::npos);
   EXPECT_NE(error_with("[network]\nallow = [1]\n").find("must be a string"), std::string::npos);
   EXPECT_NE(error_with("context = 1\n").find("context"), std::string::npos);
   EXPECT_NE(error_of("name = 1\n").find("name: must be a string"), std::string::npos);

@@ -103,6 +103,137 @@ class Ceiling(egress_case.EgressCase):
             self.assertIn("FAILED", self.fetch(sandbox, f"http://{name}.example/"), name)
 
 
+LOGIN = {"value": "tenant:own word", "hosts": ["own.proxy.example"]}
+OWN = {"proxy": "own.proxy.example:3128", "credentials": "PROXY_LOGIN"}
+OWN_WORD = "Proxy-Authorization: Basic " + base64.b64encode(b"tenant:own word").decode()
+
+
+class OwnUpstream(egress_case.EgressCase):
+    """A proxy that a policy names."""
+
+    @classmethod
+    def setUpClass(cls):
+        fake_internet.NAMES["own.proxy.example"] = [OTHER]
+        fake_internet.NAMES["inner.proxy.example"] = ["10.9.9.9"]
+        super().setUpClass()
+
+    def setUp(self):
+        answer = self.atoll.request("PUT", "/v1/secrets/PROXY_LOGIN", LOGIN)
+        self.assertIn(answer.status, (200, 201), answer.body)
+
+    def test_it_is_asked_for_what_the_policy_allows(self):
+        asked, questions = len(INTERNET.asked), len(INTERNET.questions)
+        network = {"allow": ["allowed.example"], "upstream": OWN}
+        created = self.atoll.create(network=network)
+        sandbox = created["id"]
+        self.assertEqual(created["network"], network)
+        self.assertIn(WEB, self.fetch(sandbox, "http://allowed.example/a"))
+        self.assertIn(WEB, self.fetch(sandbox, "https://allowed.example/b"))
+        self.assertIn("FAILED", self.fetch(sandbox, "http://evil.example/"))
+        self.assertEqual(INTERNET.asked[asked:], [
+            (f"CONNECT allowed.example:{port} HTTP/1.1", [OWN_WORD]) for port in (80, 443)])
+        self.assertEqual(set(INTERNET.questions[questions:]), {"own.proxy.example"})
+        rows = [row for row in self.rows(sandbox) if row.get("via") == "upstream"]
+        self.assertEqual({row["address"] for row in rows}, {OTHER})
+        body = self.atoll.request("GET", f"/v1/sandboxes/{sandbox}/egress").body
+        self.assertNotIn(b"own word", body)
+        done = self.atoll.execute(sandbox, ["env"])
+        self.assertNotIn("PROXY_LOGIN", done["stdout"])
+
+    def test_a_change_takes_effect_at_once(self):
+        sandbox = self.atoll.create(network={"allow": ["allowed.example"]})["id"]
+        asked = len(INTERNET.asked)
+        self.assertIn(WEB, self.fetch(sandbox, "http://allowed.example/a"))
+        self.assertEqual(len(INTERNET.asked), asked)
+        self.change_network(sandbox, {"allow": ["allowed.example"], "upstream": OWN})
+        self.assertIn(WEB, self.fetch(sandbox, "http://allowed.example/a"))
+        self.assertEqual(len(INTERNET.asked), asked + 1)
+        answer = self.atoll.request("DELETE", "/v1/secrets/PROXY_LOGIN")
+        self.assertEqual(answer.status, 204)
+        self.assertNotIn(WEB, self.fetch(sandbox, "http://allowed.example/a"))
+        self.assertIn("upstream_failed", self.reasons(sandbox))
+        self.assertEqual(len(INTERNET.asked), asked + 1)
+
+    def test_it_is_no_way_to_what_is_not_the_internet(self):
+        for proxy in ("inner.proxy.example:3128", "10.9.9.9:3128", "127.0.0.1:80",
+                      "169.254.169.254:80"):
+            sandbox = self.atoll.create(network={"allow": ["allowed.example"],
+                                                 "upstream": {"proxy": proxy}})["id"]
+            connections = len(INTERNET.connections)
+            self.assertNotIn(WEB, self.fetch(sandbox, "http://allowed.example/"))
+            self.assertEqual(len(INTERNET.connections), connections, proxy)
+            self.assertIn("address_refused", self.reasons(sandbox), proxy)
+
+    def test_a_secret_goes_to_its_own_host_alone(self):
+        fake_internet.NAMES["foreign.proxy.example"] = [OTHER]
+        asked = len(INTERNET.asked)
+        sandbox = self.atoll.create(network={"allow": ["allowed.example"], "upstream": {
+            **OWN, "proxy": "foreign.proxy.example:3128"}})["id"]
+        self.assertNotIn(WEB, self.fetch(sandbox, "http://allowed.example/"))
+        self.assertEqual(len(INTERNET.asked), asked)
+        self.assertIn("upstream_failed", self.reasons(sandbox))
+
+    def test_what_is_wrong_is_refused(self):
+        rule = "invalid_network_rule"
+        for upstream, code, field in (({"proxy": "a.example"}, rule, ".proxy"),
+                                      ({"credentials": "A"}, rule, ".proxy"),
+                                      ({"proxy": "a.example:1", "more": "x"}, "unknown_field",
+                                       ".more"),
+                                      ({"proxy": "10.1.1.1:1", "credentials": "A"}, rule, ".proxy"),
+                                      ({**OWN, "credentials": "NONE"}, "secret_not_found",
+                                       ".credentials")):
+            answer = self.atoll.request("POST", "/v1/sandboxes", {
+                "template": "python", "network": {"allow": [], "upstream": upstream}})
+            self.assertGreaterEqual(answer.status, 400, upstream)
+            self.assertEqual((answer.json["error"]["code"], answer.json["error"]["field"]),
+                             (code, "network.upstream" + field), answer.body)
+
+
+class OwnUpstreamBeneathACeiling(egress_case.EgressCase):
+    @classmethod
+    def setUpClass(cls):
+        INTERNET.write("/etc/atoll/egress.toml", 'allow = ["allowed.example"]\n')
+        fake_internet.NAMES["own.proxy.example"] = [OTHER]
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        os.unlink("/etc/atoll/egress.toml")
+        super().tearDownClass()
+
+    def test_the_ceiling_must_allow_it(self):
+        asked = len(INTERNET.asked)
+        sandbox = self.atoll.create(network={"allow": ["allowed.example"], "upstream": {
+            "proxy": "own.proxy.example:3128"}})["id"]
+        self.assertNotIn(WEB, self.fetch(sandbox, "http://allowed.example/"))
+        self.assertEqual(len(INTERNET.asked), asked)
+        self.assertIn("above_ceiling", self.reasons(sandbox))
+
+
+class UpstreamOfTheEnvironment(egress_case.EgressCase):
+    @classmethod
+    def setUpClass(cls):
+        INTERNET.write("/etc/atoll/upstream.toml", 'proxy = "environment"\n')
+        fake_internet.NAMES["proxy.corp.example"] = [OTHER]
+        os.environ["https_proxy"] = "http://host:its%20word@proxy.corp.example:3128/"
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        del os.environ["https_proxy"]
+        os.unlink("/etc/atoll/upstream.toml")
+        super().tearDownClass()
+
+    def test_egress_dials_as_this_hosts_programs_do(self):
+        asked = len(INTERNET.asked)
+        sandbox = self.atoll.create(network={"allow": ["allowed.example"]})["id"]
+        self.assertIn(WEB, self.fetch(sandbox, "http://allowed.example/a"))
+        word = "Proxy-Authorization: Basic " + base64.b64encode(b"host:its word").decode()
+        self.assertEqual(INTERNET.asked[asked:],
+                         [("CONNECT allowed.example:80 HTTP/1.1", [word])])
+        self.assertNotIn("word", self.atoll.execute(sandbox, ["env"])["stdout"])
+
+
 class Upstream(egress_case.EgressCase):
     @classmethod
     def setUpClass(cls):
@@ -120,6 +251,7 @@ class Upstream(egress_case.EgressCase):
 
     def test_everything_is_asked_of_it_and_decided_here(self):
         connections, questions = len(INTERNET.connections), len(INTERNET.questions)
+        asked = len(INTERNET.asked)
         sandbox = self.atoll.create(network={"allow": [
             "allowed.example", "refused.example", "10.9.9.9:80"]})["id"]
         self.assertIn(WEB, self.fetch(sandbox, "http://allowed.example/a"))
@@ -128,7 +260,7 @@ class Upstream(egress_case.EgressCase):
         for url in ("http://refused.example/", "http://evil.example/", "http://20.0.0.80/"):
             self.assertIn("FAILED", self.fetch(sandbox, url), url)
         word = "Proxy-Authorization: Basic " + base64.b64encode(b"atoll:open sesame").decode()
-        self.assertEqual(INTERNET.asked, [
+        self.assertEqual(INTERNET.asked[asked:], [
             (f"CONNECT {to} HTTP/1.1", [word])
             for to in ("allowed.example:80", "allowed.example:443", "10.9.9.9:80",
                        "refused.example:80")])
@@ -142,6 +274,17 @@ class Upstream(egress_case.EgressCase):
         self.assertIn("upstream_refused", self.reasons(sandbox))
         body = self.atoll.request("GET", f"/v1/sandboxes/{sandbox}/egress").body
         self.assertNotIn(b"sesame", body)
+
+    def test_a_proxy_of_the_policy_is_asked_of_it(self):
+        fake_internet.NAMES["own.proxy.example"] = [OTHER]
+        asked = len(INTERNET.asked)
+        sandbox = self.atoll.create(network={"allow": ["allowed.example"], "upstream": {
+            "proxy": "own.proxy.example:3128"}})["id"]
+        self.assertIn(WEB, self.fetch(sandbox, "http://allowed.example/a"))
+        self.assertEqual([line for line, _ in INTERNET.asked[asked:]],
+                         ["CONNECT own.proxy.example:3128 HTTP/1.1",
+                          "CONNECT allowed.example:80 HTTP/1.1"])
+        self.assertEqual(INTERNET.asked[-1][1], [], "the host's word is for the host's proxy")
 
     def test_what_goes_through_it_is_inspected_too(self):
         sandbox = self.atoll.create(network={"rules": [

@@ -154,7 +154,7 @@ print(s.recv(100).decode().split("\r\n")[0])
         self.assertEqual(len(INTERNET.connections) - connections, 4)
         reasons = self.reasons(sandbox)
         self.assertTrue({"no_rule", "port_not_allowed", "unknown_address", "bad_proxy_request",
-                         "connect_only", "server_name_mismatch", "host_mismatch",
+                         "server_name_mismatch", "host_mismatch",
                          "address_refused"} <= reasons, reasons)
 
     def test_tools_use_it_by_the_usual_variable(self):
@@ -163,6 +163,55 @@ print(s.recv(100).decode().split("\r\n")[0])
                 "print(urllib.request.urlopen('https://allowed.example/v', context=c).read())")
         lines = self.run_inside(sandbox, code, env={"HTTPS_PROXY": "http://198.18.0.1:3128"})
         self.assertEqual(lines, ["b'20.0.0.80 allowed.example /v'"])
+
+    def test_requests_for_urls_are_decided_as_any_other(self):
+        sandbox = self.atoll.create(network={"rules": [
+            {"allow": "other.example", "inspect": True, "methods": ["GET"], "paths": ["/a"]},
+            {"allow": "a.wild.example", "ports": [443]}], "allow": ["allowed.example"]})["id"]
+        requests, connections = len(INTERNET.requests), len(INTERNET.connections)
+        lines = self.run_inside(sandbox, r"""
+import http.client
+def ask(url, host, method="GET", body=None, more={}):
+    c = http.client.HTTPConnection("198.18.0.1", 3128, timeout=10)
+    c.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
+    for name, value in {"Host": host, **more}.items(): c.putheader(name, value)
+    if body: c.putheader("Content-Length", str(len(body)))
+    c.endheaders(body)
+    r = c.getresponse()
+    return f"{r.status} {r.read(300).decode().strip()}"
+print(ask("http://allowed.example/p?q", "allowed.example", "POST", b"x" * 70000,
+          {"Proxy-Authorization": "Basic c2VjcmV0", "Proxy-Connection": "keep-alive"}))
+print(ask("http://other.example/a", "other.example"))
+print(ask("http://other.example/b", "other.example"))
+print(ask("http://evil.example/", "evil.example"))
+print(ask("http://allowed.example/", "evil.example"))
+print(ask("http://allowed.example:8080/", "allowed.example:8080"))
+print(ask("http://a.wild.example:443/", "a.wild.example:443"))
+print(ask("http://169.254.169.254/", "169.254.169.254"))
+print(ask("https://allowed.example/", "allowed.example"))
+print(ask("/p", "allowed.example"))
+""")
+        self.assertEqual(lines[:2], [f"200 {WEB} allowed.example /p?q",
+                                     f"200 {OTHER} other.example /a"])
+        reasons = ["request_not_allowed", "no_rule", "host_mismatch", "port_not_allowed",
+                   "protocol_refused", "address_refused", "bad_proxy_request",
+                   "bad_proxy_request"]
+        for line, reason in zip(lines[2:], reasons):
+            self.assertTrue(line.startswith("403") and reason in line, (line, reason))
+        self.assertEqual(len(lines), 2 + len(reasons))
+        self.assertEqual([request[2] for request in INTERNET.requests[requests:]],
+                         ["POST /p?q HTTP/1.1", "GET /a HTTP/1.1"])
+        self.assertEqual(len(INTERNET.connections) - connections, 2)
+        sent = INTERNET.fields[-2]
+        self.assertEqual((sent["connection"], [name for name in sent if "proxy" in name]),
+                         ("close", []))
+
+    def test_tools_use_it_for_urls_by_the_usual_variable(self):
+        sandbox = self.atoll.create(network={"allow": ["allowed.example"]})["id"]
+        code = ("import urllib.request as u\n"
+                "for p in 'ab': print(u.urlopen('http://allowed.example/' + p).read())")
+        lines = self.run_inside(sandbox, code, env={"http_proxy": "http://198.18.0.1:3128"})
+        self.assertEqual(lines, [f"b'{WEB} allowed.example /{p}'" for p in "ab"])
 
     def test_proxied_connections_are_cut_by_a_change(self):
         sandbox = self.atoll.create(network={"rules": [
