@@ -122,6 +122,106 @@ TEST_F(AuditFileTest, TheOldestLogsMakeRoom) {
   EXPECT_TRUE(std::filesystem::exists(path_ + "/" + ids[0].string() + ".audit"));
 }
 
+class AuditSegmentsTest : public AuditFileTest {
+ protected:
+  // Rows of about a kilobyte until `count` segments were begun.
+  void fill(AuditFile& log, uint64_t count) {
+    AuditRow row{.event = AuditEvent::kRequest, .allowed = true, .method = "GET"};
+    row.name = row.path = row.rule = std::string(300, 'x');
+    while (!std::filesystem::exists(segment(count - 1)))
+      ASSERT_TRUE(log.append(7, row, clock_.wall_now()).ok());
+  }
+  std::string segment(uint64_t number) const { return path_ + "/" + segment_name(id_, number); }
+  std::string text_of(uint64_t number) const { return *read_file(segment(number), 16 << 20); }
+  std::vector<std::string> read_all_pages(uint64_t from) const {
+    std::vector<std::string> lines;
+    while (true) {
+      auto page = AuditFile::read(directory_.get(), id_, from, 1 << 20);
+      EXPECT_TRUE(page.ok());
+      if (!page.ok() || page->lines.empty()) return lines;
+      lines.insert(lines.end(), page->lines.begin(), page->lines.end());
+      from = page->next;
+    }
+  }
+  // Room for the segment that grows and one before it.
+  AuditRetention three_{.bytes = 3 * kAuditSegmentBytes};
+};
+
+TEST_F(AuditSegmentsTest, TheChainGoesOnThroughAllOfThem) {
+  auto log = AuditFile::open(directory_.get(), id_);
+  fill(*log, 3);
+  AuditLink link = first_link(id_);
+  for (uint64_t number = 0; number < 3; ++number) {
+    if (number > 0) {
+      EXPECT_EQ(*link_before(text_of(number)), link);
+    }
+    auto end = verify_rows(text_of(number), link);
+    ASSERT_TRUE(end.ok()) << end.error().message();
+    link = *end;
+  }
+  EXPECT_EQ(link.rows, log->rows());
+  std::vector<std::string> lines = read_all_pages(0);
+  EXPECT_EQ(lines.size(), log->rows());
+  auto again = AuditFile::open(directory_.get(), id_);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_EQ(again->rows(), log->rows());
+  append(*again, "a.b");
+  EXPECT_TRUE(verify_rows(text_of(2), *link_before(text_of(2))).ok());
+}
+
+TEST_F(AuditSegmentsTest, TheOldestIsGivenUpAndTheRestSaysSo) {
+  auto log = AuditFile::open(directory_.get(), id_, three_);
+  fill(*log, 3);
+  uint64_t early = AuditFile::read(directory_.get(), id_, 0, 1 << 16)->next;
+  fill(*log, 6);
+  EXPECT_EQ(std::filesystem::file_size(segment(0)), 0u);
+  EXPECT_FALSE(std::filesystem::exists(segment(3)));
+  EXPECT_NE(text_of(5).substr(0, 300).find("oldest_dropped"), std::string::npos);
+  EXPECT_TRUE(verify_rows(text_of(4), *link_before(text_of(4))).ok());
+  // Who reads on where he was is told of all that is left.
+  uint64_t left = log->rows() - link_before(text_of(4))->rows;
+  EXPECT_EQ(read_all_pages(0).size(), left);
+  EXPECT_EQ(read_all_pages(early).size(), left);
+  auto again = AuditFile::open(directory_.get(), id_, three_);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_EQ(again->rows(), log->rows());
+  ASSERT_TRUE(AuditFile::remove(directory_.get(), id_).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(path_));
+}
+
+TEST_F(AuditSegmentsTest, NothingIsGivenUpWhereItMustNotBe) {
+  AuditRetention strict{.bytes = 2 * kAuditSegmentBytes,
+                        .when_full = AuditRetention::WhenFull::kRefuse};
+  auto log = AuditFile::open(directory_.get(), id_, strict);
+  AuditRow row{.event = AuditEvent::kRequest, .name = std::string(300, 'x')};
+  Result<void> done;
+  while (done) done = log->append(7, row, clock_.wall_now());
+  EXPECT_EQ(done.error().reason(), "audit_full");
+  EXPECT_TRUE(verify_audit(text_of(0), id_).ok());
+  EXPECT_EQ(read_all_pages(0).size(), log->rows());
+}
+
+TEST_F(AuditSegmentsTest, ACrashBetweenTwoOfThemLosesNothing) {
+  auto log = AuditFile::open(directory_.get(), id_, three_);
+  fill(*log, 2);
+  uint64_t rows = link_before(text_of(1))->rows;
+  std::filesystem::resize_file(segment(1), 0);  // made, and nothing written yet
+  auto again = AuditFile::open(directory_.get(), id_, three_);
+  ASSERT_TRUE(again.ok()) << again.error().message();
+  EXPECT_EQ(again->rows(), rows);
+  append(*again, "a.b");
+  EXPECT_EQ(link_before(text_of(1))->rows, rows);
+  EXPECT_TRUE(AuditFile::open(directory_.get(), id_, three_).ok());
+}
+
+TEST_F(AuditSegmentsTest, SeesASegmentThatIsNotTheNext) {
+  auto log = AuditFile::open(directory_.get(), id_);
+  fill(*log, 3);
+  std::filesystem::copy_file(segment(2), segment(1),
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_FALSE(AuditFile::open(directory_.get(), id_).ok());
+}
+
 TEST_F(AuditFileTest, NamesKeepTheirAddresses) {
   HostName pypi = *HostName::parse("pypi.org"), npm = *HostName::parse("npmjs.org");
   {

@@ -46,6 +46,7 @@ std::string format_members(const AuditRow& row, WallTime time) {
   add_text(out, "path", row.path);
   add_text(out, "rule", row.rule);
   add_text(out, "reason", row.reason);
+  add_text(out, "before", row.before);
   add_number(out, "connection", row.connection);
   if (row.event == AuditEvent::kClosed)
     out += fmt::format(",\"bytes_out\":{},\"bytes_in\":{}", row.bytes_out, row.bytes_in);

@@ -33,6 +33,7 @@ struct AuditRow {
   std::string path = {};      // without the query
   std::string rule = {};
   std::string reason = {};
+  std::string before = {};  // kNote: the hash that a segment goes on from
   uint64_t connection = 0;  // which, for kConnect and kClosed; 0: none
   uint64_t bytes_out = 0;   // kClosed only, as is the next
   uint64_t bytes_in = 0;

@@ -62,7 +62,7 @@ Gate::Gate(const Surroundings& surroundings, SandboxId id, uint64_t tenant, Poli
 Result<std::shared_ptr<Gate>> Gate::open(const Surroundings& surroundings, SandboxId id,
                                          uint64_t tenant, Policy policy) {
   ATOLL_TRY(NameTable names, NameTable::open(surroundings.directory, id));
-  ATOLL_TRY(AuditFile audit, AuditFile::open(surroundings.directory, id));
+  ATOLL_TRY(AuditFile audit, AuditFile::open(surroundings.directory, id, surroundings.retention));
   ATOLL_TRY(Spending spending, Spending::open(surroundings.directory, id, policy));
   Records records{std::move(names), std::move(audit), std::move(spending)};
   return std::shared_ptr<Gate>(

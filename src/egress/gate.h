@@ -41,6 +41,7 @@ struct Surroundings {
   const Upstream* upstream = nullptr;  // through which all is dialled; null: none
   boost::asio::ssl::context* client_tls = nullptr;  // whom we believe, where TLS is inspected
   SecretStore* secrets = nullptr;
+  AuditRetention retention = {};
 };
 
 // A connection that can be cut.

@@ -90,6 +90,7 @@ Result<void> run(const egress::Options& options) {
             linux::LockFile::acquire(options.run_directory + "/egress.lock"));
   ATOLL_TRY(auto ceiling, read_ceiling(options.ceiling));
   ATOLL_TRY(auto upstream, egress::read_upstream(options.upstream));
+  ATOLL_TRY(auto retention, egress::read_retention(options.retention));
   ATOLL_TRY(Fd state, open_file(options.state_directory, O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(auto client_tls,
             egress::make_client_context(egress::kHostAuthorities, options.authorities));
@@ -106,7 +107,8 @@ Result<void> run(const egress::Options& options) {
                                     .ceiling = ceiling ? &*ceiling : nullptr,
                                     .upstream = upstream ? &*upstream : nullptr,
                                     .client_tls = &client_tls,
-                                    .secrets = &secrets};
+                                    .secrets = &secrets,
+                                    .retention = retention};
   egress::Control control(surroundings, std::move(listener), options.client_uid);
   asio::signal_set signals(context, SIGTERM, SIGINT);
   signals.async_wait([&](boost::system::error_code, int) {

@@ -18,6 +18,7 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
                                                      {"--client-uid", &uid},
                                                      {"--ceiling", &options.ceiling},
                                                      {"--upstream", &options.upstream},
+                                                     {"--retention", &options.retention},
                                                      {"--resolvers", &options.resolvers},
                                                      {"--authorities", &options.authorities}};
   for (size_t i = 0; i < arguments.size(); i += 2) {
