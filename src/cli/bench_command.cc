@@ -32,7 +32,8 @@ double percentile(const std::vector<double>& sorted, double part) {
 Result<void> measure_one(Api& api, const std::string& template_name, InterruptGuard& guard,
                          Times& times) {
   auto begin = steady_clock::now();
-  ATOLL_TRY(json::object sandbox, api.create_sandbox(json::object{{"template", template_name}}));
+  ATOLL_TRY(json::object sandbox,
+            api.create_sandbox(json::object{{"template", template_name}, {"singleton", false}}));
   times[kCreate].push_back(milliseconds_since(begin));
   std::string id = text_field(sandbox, "id");
   guard.on_interrupt([api, id](int) mutable { (void)api.remove_sandbox(id); });

@@ -18,6 +18,7 @@
 #include "cli/base64.h"
 #include "cli/line_editor.h"
 #include "cli/readable.h"
+#include "cli/template_progress.h"
 #include "cli/terminal.h"
 
 namespace atl::cli {
@@ -329,7 +330,7 @@ Result<int> run_command(const CommandLine& line, const ReplCommand& repl) {
     ATOLL_TRY_VOID(use_sandbox(api, repl.id, language_of(repl)));
     return 0;
   }
-  ATOLL_TRY(json::object made, api.create_sandbox(repl.sandbox));
+  ATOLL_TRY(json::object made, create_own_when_built(api, repl.sandbox));
   std::string id = text_field(made, "id");
   Result<void> used = use_sandbox(api, id, language_of(repl));
   ATOLL_TRY_VOID(api.remove_sandbox(id));

@@ -179,7 +179,7 @@ Result<int> run_command(const CommandLine& line, const RunCommand& run) {
     }
   }
   InterruptGuard guard;
-  ATOLL_TRY(json::object sandbox, create_when_built(api, program.sandbox));
+  ATOLL_TRY(json::object sandbox, create_own_when_built(api, program.sandbox));
   std::string id = text_field(sandbox, "id");
   remove_on_interrupt(guard, api, id);
   auto ended = Run(api, run, id).in_sandbox(program, input, line.format);

@@ -136,7 +136,7 @@ Result<int> show_all_usage(const CommandLine& line, Api& api) {
 
 Result<int> run_command(const CommandLine& line, const CreateCommand& create) {
   ATOLL_TRY(Api api, connect(line));
-  ATOLL_TRY(json::object sandbox, create_when_built(api, create.sandbox));
+  ATOLL_TRY(json::object sandbox, create_when_built(api, create_body(create.sandbox)));
   if (line.format == Format::kJson)
     print_json(sandbox);
   else

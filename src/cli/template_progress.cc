@@ -133,10 +133,15 @@ Result<json::object> call_when_built(Api& api, const Api::Call& call) {
   return api.call(call);
 }
 
-Result<json::object> create_when_built(Api& api, const SandboxOptions& options) {
+Result<json::object> create_when_built(Api& api, json::object request) {
   return call_when_built(
-      api,
-      {.method = http::Method::kPost, .target = "/v1/sandboxes", .body = create_body(options)});
+      api, {.method = http::Method::kPost, .target = "/v1/sandboxes", .body = std::move(request)});
+}
+
+Result<json::object> create_own_when_built(Api& api, const SandboxOptions& options) {
+  json::object request = create_body(options);
+  request["singleton"] = false;
+  return create_when_built(api, std::move(request));
 }
 
 }  // namespace atl::cli

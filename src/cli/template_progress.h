@@ -17,7 +17,9 @@ Result<boost::json::object> follow_build(Api& api, const std::string& name, Verb
 
 // A call that names a template; if that is being built, it is followed and the call made again.
 Result<boost::json::object> call_when_built(Api& api, const Api::Call& call);
-Result<boost::json::object> create_when_built(Api& api, const SandboxOptions& options);
+Result<boost::json::object> create_when_built(Api& api, boost::json::object request);
+// One that nobody else is given, so that it can be removed.
+Result<boost::json::object> create_own_when_built(Api& api, const SandboxOptions& options);
 
 // "[====>   ] 2/5 installing packages"
 std::string step_line(unsigned step, unsigned steps, const std::string& title);

@@ -132,6 +132,17 @@ Result<store::SandboxRow> Sandboxes::make_row(
   return row;
 }
 
+Result<void> Sandboxes::ask_for_singleton(store::TenantId tenant, CreateSandbox& request) const {
+  if (request.sharing == Sharing::kOwn || request.name || request.image) return {};
+  ATOLL_TRY(auto found, templates_.find_template(tenant, request.template_name));
+  if (!found || !found->manifest.pool_singleton) return {};
+  // By its name everybody finds it, also after a restart.
+  request.template_name = found->manifest.name;
+  request.name = found->manifest.name;
+  request.on_name_conflict = OnNameConflict::kUse;
+  return {};
+}
+
 Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox request) {
   auto begin = std::chrono::steady_clock::now();
   auto created = co_await make(tenant, std::move(request));
@@ -146,18 +157,19 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   auto begin = std::chrono::steady_clock::now();
   // Before one of that name is found, which has no stronger wall either.
   ATOLL_CO_TRY_VOID(check_floor({}, request.isolation));
-  if (request.network) {
-    Secrets secrets(services_.driver, tenant);
-    ATOLL_CO_TRY_VOID(co_await secrets.check(*request.network));
-  }
+  Secrets secrets(services_.driver, tenant);
+  if (request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(*request.network));
   std::optional<store::SnapshotRow> snapshot;
   if (request.snapshot) {
     ATOLL_CO_TRY(snapshot, co_await find_snapshot(services_.ledger, tenant, *request.snapshot));
     request.template_name = snapshot->template_name;
+    request.sharing = Sharing::kOwn;
   }
+  ATOLL_CO_TRY_VOID(ask_for_singleton(tenant, request));
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> held, co_await find_conflict(tenant, request));
   if (held) co_return Created{held, {}, Created::Origin::kFound};
   ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request, snapshot));
+  if (!request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(row.network));
   std::optional<WarmIsolate> warm;
   if (!row.snapshot) warm = pool_.take(row);
   ATOLL_CO_TRY(Reservation reservation, co_await reserve(limits_of(row), warm));

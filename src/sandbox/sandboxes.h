@@ -22,6 +22,10 @@ namespace atl::sandbox {
 // What a create of a name that a sandbox has already does.
 enum class OnNameConflict : unsigned char { kError, kUse };
 
+// Whose sandbox a create of a singleton template answers with: one that all creates of the tenant
+// share, or one of its own.
+enum class Sharing : unsigned char { kOwn, kSingleton };
+
 // A checked request; absent limits come from the template.
 struct CreateSandbox {
   std::string template_name;
@@ -32,6 +36,7 @@ struct CreateSandbox {
   std::optional<std::string> name;
   OnNameConflict on_name_conflict = OnNameConflict::kError;
   std::optional<store::Isolation> isolation;  // at least
+  Sharing sharing = Sharing::kOwn;
   std::optional<uint32_t> cpu_millis;
   std::optional<uint64_t> memory_bytes;
   std::optional<uint32_t> pids;
@@ -106,6 +111,8 @@ class Sandboxes {
   Task<Result<std::shared_ptr<Sandbox>>> remake(std::shared_ptr<Sandbox> old,
                                                 store::SandboxRow row);
   Task<Result<Created>> make(store::TenantId tenant, CreateSandbox request);
+  // Has the request ask for the singleton of its template, if that has one.
+  Result<void> ask_for_singleton(store::TenantId tenant, CreateSandbox& request) const;
   // What has the name that is asked for, once it is no longer being made; null: it is free.
   Task<Result<std::shared_ptr<Sandbox>>> find_conflict(store::TenantId tenant,
                                                        const CreateSandbox& request);

@@ -3,6 +3,7 @@ manifest allows, with certificates checked, and no others. Only Python is needed
 image is that of `python`, with the manifest and the files of the template."""
 import json
 import os
+import signal
 import tempfile
 
 import atoll
@@ -48,7 +49,8 @@ class WebsearchTest(atoll.SystemTest):
         })
 
     def setUp(self):
-        self.sandbox = self.atoll.create(template="websearch-tools")["id"]
+        # One of its own: what a test does to it is not for the next.
+        self.sandbox = self.atoll.create(template="websearch-tools", singleton=False)["id"]
         files = os.path.join(TEMPLATE, "files")
         for folder, _, names in os.walk(files):
             for name in names:
@@ -110,6 +112,56 @@ class WebsearchTest(atoll.SystemTest):
         self.assertEqual(len(INTERNET.connections), connections)
         atoll.wait_for("the rows", lambda: sum(
             row.get("count", 1) for row in self.rows() if row["decision"] == "deny") >= 4)
+
+    def ask(self, status, **fields):
+        answer = self.atoll.request("POST", "/v1/sandboxes",
+                                    {"template": "websearch-tools", **fields})
+        self.assertEqual(answer.status, status, answer.body)
+        return answer.json
+
+    def test_creates_share_one_sandbox_of_each_tenant(self):
+        first = self.ask(201)
+        self.assertEqual(first["name"], "websearch-tools")
+        self.assertNotEqual(first["id"], self.sandbox)
+        self.assertEqual(self.ask(200)["id"], first["id"])
+        done = self.atoll.execute("websearch-tools", ["sh", "-c", "echo kept > here"])
+        self.assertEqual(done["verdict"], "ok", done)
+        # Also by one that does not know that there is one, and after a restart.
+        os.kill(self.atoll.daemon_pid, signal.SIGKILL)
+        self.atoll.close()
+        atoll.wait_for("atolld", lambda: self.atoll.daemon_pid)
+        self.atoll.wait_ready()
+        self.assertEqual(self.ask(200)["id"], first["id"])
+        self.assertEqual(self.atoll.execute(first["id"], ["cat", "here"])["stdout"], "kept\n")
+        # A name, or the wish for one of its own, makes another; so do a run and other tenants.
+        named = self.ask(201, name="mine")["id"]
+        own = self.ask(201, singleton=False)["id"]
+        self.assertEqual(len({first["id"], named, own, self.sandbox}), 4)
+        run = self.atoll.request("POST", "/v1/run", {"template": "websearch-tools",
+                                                     "shell": "ls here; true"})
+        self.assertEqual((run.status, run.json["stdout"]), (200, ""), run.body)
+        key = self.atoll.request("POST", "/v1/keys", {"tenant": "stranger"}).json["key"]
+        answer = self.atoll.request("POST", "/v1/sandboxes", {"template": "websearch-tools"},
+                                    key=key)
+        self.assertEqual(answer.status, 201, answer.body)
+        foreign = answer.json["id"]
+        self.assertNotEqual(foreign, first["id"])
+        gone = self.atoll.request("DELETE", f"/v1/sandboxes/{foreign}", key=key)
+        self.assertEqual(gone.status, 204)
+        for sandbox in (first["id"], named, own):
+            self.atoll.delete(sandbox)
+        second = self.ask(201)["id"]
+        self.assertNotEqual(second, first["id"])
+        self.atoll.delete(second)
+
+    def test_the_command_line_runs_in_one_of_its_own(self):
+        first = self.ask(201)["id"]
+        done = self.atoll.cli("run", "-t", "websearch-tools", "-v", "-c", "print(1)")
+        self.assertEqual(done.stdout, b"1\n")
+        self.assertEqual(self.ask(200)["id"], first, "it is still there")
+        made = self.atoll.cli("create", "-t", "websearch-tools").stdout.decode()
+        self.assertIn(first, made)
+        self.atoll.delete(first)
 
     def test_a_certificate_that_nobody_signed_is_refused(self):
         code, out, err = self.tool("fetch", "https://docs.python.org/3/", trusted=False)

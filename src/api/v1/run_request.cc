@@ -260,8 +260,9 @@ Result<RunRequest> parse_run(std::string_view body, sandbox::Templates& template
   ATOLL_TRY(json::object object, parse_object(body));
   RunRequest run;
   // A run deletes its sandbox: never one that was there before.
-  if (object.contains("on_name_conflict"))
-    return invalid("on_name_conflict", "on_name_conflict is not a field of a run", "unknown_field");
+  for (const char* field : {"on_name_conflict", "singleton"})
+    if (object.contains(field))
+      return invalid(field, std::string(field) + " is not a field of a run", "unknown_field");
   ATOLL_TRY(run.files, take_files(object));
   run.exec = move_fields(object, kExecFields);
   ATOLL_TRY(Program program, parse_program(move_fields(object, kProgramFields)));
@@ -274,6 +275,7 @@ Result<RunRequest> parse_run(std::string_view body, sandbox::Templates& template
   if (!has_command && !has_program)
     return invalid("cmd", "cmd, shell, code or files is required", "missing_field");
   ATOLL_TRY(run.create, parse_create(json::serialize(object)));
+  run.create.sharing = sandbox::Sharing::kOwn;
   ATOLL_TRY(auto found, templates.find_template(tenant, run.create.template_name));
   // One that is not there is refused by the create.
   if (!has_command && found) ATOLL_TRY_VOID(plan_program(program, found->manifest, run));

@@ -201,6 +201,8 @@ Result<CreateSandbox> parse_create(std::string_view body) {
   if (request.name && !is_name(*request.name))
     reader.refuse("name", "must begin with a letter, have only a-z, 0-9 and -, and not be an id");
   request.on_name_conflict = parse_on_name_conflict(reader);
+  bool is_shared = reader.optional_boolean("singleton").value_or(true);
+  request.sharing = is_shared ? sandbox::Sharing::kSingleton : sandbox::Sharing::kOwn;
   request.isolation = parse_isolation(reader);
   if (const json::object* limits = reader.optional_object("limits"))
     parse_limits(*limits, request, reader);
