@@ -47,8 +47,6 @@ class ExecTable {
   ExecTable(Services& services, const store::SandboxRow& row, const OwnTime& time,
             std::function<void()> break_talk);
 
-  // What the next one will have.
-  uint32_t next_number() const { return next_number_; }
   // Sends the start frame, and keeps it until the agent has confirmed; stores the row at the same
   // time. Returns when it is stored: until then nobody may learn of the exec.
   // A waiting program that fits the request becomes its program.
@@ -85,6 +83,7 @@ class ExecTable {
   const std::string& silence() const { return silence_; }
 
  private:
+  friend class Sandboxes;  // goes on with its numbers when the sandbox is made anew
   struct Entry {
     std::shared_ptr<Exec> exec;
     std::unique_ptr<boost::asio::steady_timer> patience;  // with the agent

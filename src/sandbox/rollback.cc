@@ -81,7 +81,7 @@ Task<Result<RolledBack>> Snapshots::roll_back(std::shared_ptr<Sandbox> sandbox, 
 Task<Result<std::shared_ptr<Sandbox>>> Sandboxes::remake(std::shared_ptr<Sandbox> old,
                                                          store::SandboxRow row) {
   if (old->state() == State::kDeleting) co_return not_running(*old);
-  row.next_exec = old->execs().next_number();
+  row.next_exec = old->execs().next_number_;
   Reservation reservation = admission_.count_existing(limits_of(row));
   auto fresh = std::make_shared<Sandbox>(services_, row, std::move(reservation), due_);
   // Before anything is awaited: nobody may find the old one and delete the row with it.

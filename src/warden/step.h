@@ -1,3 +1,4 @@
+// The steps of building an isolate, which whoever asked for one is told.
 #pragma once
 
 #include <cstdint>
@@ -5,7 +6,7 @@
 
 namespace atl::warden {
 
-// The steps of building an isolate, in order; a failed launch names the one that failed.
+// In order; a failed launch names the one that failed.
 enum class Step : uint16_t {
   kNone = 0,
   kRecord,
