@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "base/snapshot_id.h"
 #include "isolate/egress_client.h"
+#include "isolate/snapshot_keeper.h"
 #include "isolate/task.h"
 #include "isolate/wall_limits.h"
 
@@ -38,15 +39,8 @@ struct LaunchSpec {
 
 enum class Programs : unsigned char { kRun, kFrozen };
 
-// What was kept of an isolate's files.
-struct Cut {
-  uint64_t held_bytes;  // at most
-  std::chrono::microseconds frozen;
-};
-
-class Driver {
+class Driver : public SnapshotKeeper {
  public:
-  virtual ~Driver() = default;
   virtual std::string_view name() const = 0;
 
   // Usable on this host? The error says why not. Gives the bits of each Extra that it has here.
@@ -61,14 +55,6 @@ class Driver {
   // Stops all that runs inside, and what is started from then on, or lets it go on; its agent
   // answers all the time. Can be repeated.
   virtual Task<Result<void>> set_programs(SandboxId id, Programs programs) = 0;
-  // Keeps the files of the isolate under an id that is not taken, until remove_snapshot(); nothing
-  // runs in it meanwhile. On disk when this returns. `inherited_bytes` are those that it was
-  // launched with.
-  virtual Task<Result<Cut>> cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) = 0;
-  // Removing one that does not exist succeeds.
-  virtual Task<Result<void>> remove_snapshot(SnapshotId snapshot) = 0;
-  // Every snapshot that exists.
-  virtual Task<Result<std::vector<SnapshotId>>> list_snapshots() = 0;
   // Every isolate that exists, also those of an earlier life of this process.
   virtual Task<Result<std::vector<SandboxId>>> list() = 0;
   // What is enforced for an isolate, as signed JSON text. kNotFound when it does not exist.

@@ -39,4 +39,23 @@ Result<void> check_demands(const Facts& facts, const Facts& wanted) {
   return {};
 }
 
+Result<void> check_other_namespaces(const Facts& own, const Facts& facts) {
+  for (const Fact& fact : own) {
+    const std::string* theirs = find_fact(facts, fact.name);
+    bool absent = fact.name == "namespaces.time" && fact.value == "none";
+    if (!absent && (theirs == nullptr || *theirs == fact.value))
+      return facts_differ(fact.name, fact.value, theirs ? *theirs : "none");
+  }
+  return {};
+}
+
+Result<void> check_landlock_layers(const Facts& inside) {
+  const std::string* version = find_fact(inside, "landlock.version");
+  const std::string* layers = find_fact(inside, "landlock.layers");
+  if (!version || !layers) return Error::from_errno("the probe does not tell of Landlock", EPROTO);
+  std::string wanted = *version == "0" ? "0" : "1";
+  if (*layers != wanted) return facts_differ("landlock.layers", wanted, *layers);
+  return {};
+}
+
 }  // namespace atl::linux

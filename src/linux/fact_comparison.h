@@ -28,4 +28,10 @@ Result<std::vector<ComparedFact>> compare_facts(const Facts& outside, const Fact
 // Every wanted fact is there with its value.
 Result<void> check_demands(const Facts& facts, const Facts& wanted);
 
+// Every kind of namespace is another than the reader's own; only that of time may be missing.
+Result<void> check_other_namespaces(const Facts& own, const Facts& facts);
+
+// Exactly one ruleset, where the kernel has Landlock.
+Result<void> check_landlock_layers(const Facts& inside);
+
 }  // namespace atl::linux

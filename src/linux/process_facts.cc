@@ -122,6 +122,14 @@ Result<std::string> open_descriptors(const std::string& process) {
   return text;
 }
 
+Result<void> read_descriptors_again(Facts& facts, const std::string& process) {
+  for (Fact& fact : facts) {
+    if (fact.name != "descriptors") continue;
+    ATOLL_TRY(fact.value, open_descriptors(process));
+  }
+  return {};
+}
+
 Result<Facts> read_namespace_facts(const std::string& process) {
   Facts facts;
   ATOLL_TRY_VOID(add_namespaces(process, facts));

@@ -27,6 +27,9 @@ Result<Facts> read_process_facts(const std::string& process);
 // "descriptors", which is only steady while the process waits.
 Result<std::string> open_descriptors(const std::string& process);
 
+// That fact once more, of a process that waits by now.
+Result<void> read_descriptors_again(Facts& facts, const std::string& process);
+
 // Only the "namespaces." facts.
 Result<Facts> read_namespace_facts(const std::string& process);
 

@@ -83,15 +83,6 @@ Result<Facts> read_outside(const Host& host, const ReceiptSubject& subject, pid_
   return facts;
 }
 
-// Until it has told what it sees, the probe opens and closes files.
-Result<void> read_descriptors_again(Facts& facts, pid_t pid) {
-  for (Fact& fact : facts) {
-    if (fact.name != "descriptors") continue;
-    ATOLL_TRY(fact.value, linux::open_descriptors(fmt::format("/proc/{}", pid)));
-  }
-  return {};
-}
-
 // What must be so, whatever the two columns agree on.
 Facts demands(const ReceiptSubject& subject) {
   std::string user = fmt::format("{0} {0} {0} {0}", kUserInside);
@@ -116,26 +107,6 @@ Facts demands(const ReceiptSubject& subject) {
           {"descriptors", "0 1 2"}};
 }
 
-// Every kind of namespace is another than the warden's; only the time namespace may be missing.
-Result<void> check_namespaces(const Facts& own, const Facts& facts) {
-  for (const Fact& fact : own) {
-    const std::string* theirs = linux::find_fact(facts, fact.name);
-    bool absent = fact.name == "namespaces.time" && fact.value == "none";
-    if (!absent && (theirs == nullptr || *theirs == fact.value))
-      return linux::facts_differ(fact.name, fact.value, theirs ? *theirs : "none");
-  }
-  return {};
-}
-
-Result<void> check_landlock(const Facts& inside) {
-  const std::string* version = linux::find_fact(inside, "landlock.version");
-  const std::string* layers = linux::find_fact(inside, "landlock.layers");
-  if (!version || !layers) return Error::from_errno("the probe does not tell of Landlock", EPROTO);
-  std::string wanted = *version == "0" ? "0" : "1";
-  if (*layers != wanted) return linux::facts_differ("landlock.layers", wanted, *layers);
-  return {};
-}
-
 // Tab-separated, because values have blanks in them; the notary makes JSON of it.
 Result<void> store(int record, const SandboxId& id, const std::vector<linux::ComparedFact>& lines) {
   std::string text = fmt::format("sandbox\t{}\n", id.view());
@@ -156,11 +127,12 @@ Result<void> write_receipt(const Host& host, const ReceiptSubject& subject) {
   ATOLL_TRY(ProbeMessage hello, receive_from_probe(subject.probe, agent::kProbeHere));
   ATOLL_TRY(Facts outside, read_outside(host, subject, hello.pid));
   ATOLL_TRY(Facts inside, receive_inside(subject.probe, hello.pid));
-  ATOLL_TRY_VOID(read_descriptors_again(outside, hello.pid));
+  // Until it has told what it sees, the probe opens and closes files.
+  ATOLL_TRY_VOID(linux::read_descriptors_again(outside, fmt::format("/proc/{}", hello.pid)));
   ATOLL_TRY(std::vector<linux::ComparedFact> lines, linux::compare_facts(outside, inside));
   ATOLL_TRY_VOID(linux::check_demands(outside, demands(subject)));
-  ATOLL_TRY_VOID(check_namespaces(own, outside));
-  ATOLL_TRY_VOID(check_landlock(inside));
+  ATOLL_TRY_VOID(linux::check_other_namespaces(own, outside));
+  ATOLL_TRY_VOID(linux::check_landlock_layers(inside));
   ATOLL_TRY_VOID(linux::check_demands(limit_facts(limits), limit_facts(subject.request)));
   ATOLL_TRY_VOID(store(subject.record, subject.id, lines));
   return linux::send_byte(subject.probe, 'G');
