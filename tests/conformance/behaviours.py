@@ -4,6 +4,7 @@ import io
 import json
 import os
 import tarfile
+import time
 
 import atoll
 
@@ -236,6 +237,48 @@ def receipts(service, isolation):
         equal(receipt.json["receipt"]["driver"], isolation)
         verified = service.cli("receipt", "verify", "-", input=receipt.body)
         equal(verified.returncode, 0)
+
+
+@behaviour("stands still when it is paused, and goes on with its processes")
+def pauses(service, isolation):
+    with Box(service, isolation) as box:
+        code = "import time\nwhile True: print(1, flush=True); time.sleep(0.01)"
+        started = service.start(box.id, ["python3", "-c", code])["id"]
+        atoll.wait_for("output", lambda: service.output(box.id, started))
+        equal(box.call("POST", "/pause").json["state"], "paused")
+        printed = len(service.output(box.id, started))
+        time.sleep(0.2)
+        equal(len(service.output(box.id, started)), printed)
+        equal(box.call("POST", "/resume").json["state"], "running")
+        atoll.wait_for("more", lambda: len(service.output(box.id, started)) > printed)
+
+
+@behaviour("snapshots and forks have its files, and say what they do not carry")
+def snapshots(service, isolation):
+    with Box(service, isolation) as box:
+        box.run("echo kept > /home/user/note")
+        kept = box.call("POST", "/snapshots", {}, expect=201).json["id"]
+        made = service.request("POST", "/v1/sandboxes", {"snapshot": kept, "isolation": isolation})
+        equal(made.status, 201)
+        forked = box.call("POST", "/fork", {"count": 2}, expect=201).json
+        assert forked["not_carried"], forked
+        children = [made.json["id"]] + [each["id"] for each in forked["sandboxes"]]
+        for child in children:
+            equal(service.execute(child, ["cat", "/home/user/note"])["stdout"], "kept\n")
+            service.delete(child)
+        equal(service.request("DELETE", f"/v1/snapshots/{kept}").status, 204)
+
+
+@behaviour("is rolled back, and the rollback is undone")
+def rollback(service, isolation):
+    with Box(service, isolation) as box:
+        box.run("echo first > /home/user/note")
+        kept = box.call("POST", "/snapshots", {}, expect=201).json["id"]
+        box.run("echo second > /home/user/note")
+        undo = box.call("POST", "/rollback", {"snapshot": kept}).json["undo"]
+        equal(box.run("cat /home/user/note")["stdout"], "first\n")
+        box.call("POST", "/rollback", {"snapshot": undo})
+        equal(box.run("cat /home/user/note")["stdout"], "second\n")
 
 
 @behaviour("programs go on while atolld is killed")
