@@ -88,6 +88,14 @@ describe('sandboxes', () => {
     const snapshot = await again.createSnapshot()
     const made = await Sandbox.create(snapshot.snapshotId)
     assert.equal(await made.files.read('/tmp/note'), 'kept')
+    const listed = await Sandbox.listSnapshots({ sandboxId: again.sandboxId }).nextItems()
+    assert.deepEqual(listed.map((one) => one.snapshotId), [snapshot.snapshotId])
+    // Older packages cannot.
+    const forks = again.fork ? await again.fork({ count: 2 }) : []
+    for (const fork of forks) {
+      assert.equal(await fork.files.read('/tmp/note'), 'kept')
+      await fork.kill()
+    }
     await Promise.all([again.kill(), made.kill()])
     assert.equal(await Sandbox.deleteSnapshot(snapshot.snapshotId), true)
   })

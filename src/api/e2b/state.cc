@@ -140,7 +140,7 @@ http::Task<Reply> fork(Call& call, Plane plane) {
   sandbox::ForkRequest wanted{.count = request.count, .ttl_ms = request.ttl_ms};
   auto forked = co_await sandbox::fork_sandbox(plane.sandboxes, plane.snapshots, sandbox, wanted);
   if (!forked) co_return std::move(forked).error();
-  std::string domain = domain_of(call.exchange.request());
+  std::string domain = domain_of(plane, call.exchange.request());
   json::array items;
   for (const auto& made : forked->sandboxes) {
     json::object item;
@@ -158,7 +158,7 @@ http::Task<Reply> resume_sandbox(Call& call, Plane plane, uint64_t timeout_ms) {
   sandbox::ChangeSandbox change{.ttl_ms = timeout_ms};
   ATOLL_CO_TRY_VOID(co_await plane.sandboxes.change(sandbox, change));
   ATOLL_CO_TRY_VOID(co_await Pause::end(sandbox));
-  std::string domain = domain_of(call.exchange.request());
+  std::string domain = domain_of(plane, call.exchange.request());
   co_return std::optional(json_reply(201, handle_json(*sandbox, plane, domain)));
 }
 
