@@ -23,8 +23,8 @@ constexpr char kInterrupt = 3, kEndOfInput = 4, kErase = 127;
 // Typed without being shown. The terminal is raw, so that no signal leaves it silent and no line is
 // too long for it.
 Result<std::string> ask_for_value() {
-  fprintf(stderr, "Value: ");
   ATOLL_TRY(RawTerminal terminal, RawTerminal::enter(STDIN_FILENO));
+  fprintf(stderr, "Value: ");  // not before: what is typed at once would be shown
   std::string value;
   char key = 0;
   bool is_typing = true;
