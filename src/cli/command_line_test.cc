@@ -34,6 +34,12 @@ TEST(CommandLine, UpRefusesARemoteAddressUnlessItIsAllowed) {
   EXPECT_EQ(up.reach, UpCommand::Reach::kAnywhere);
 }
 
+TEST(CommandLine, AnOptionThatMayBeRepeatedTakesOneWord) {
+  auto run = parsed<RunCommand>({"run", "--allow", "a.example", "--allow", "b.example", "x.py"});
+  EXPECT_EQ(run.sandbox.allow, (std::vector<std::string>{"a.example", "b.example"}));
+  EXPECT_EQ(run.file, "x.py");
+}
+
 TEST(CommandLine, KeysAreOursUnlessTheyAreForClientsOfE2b) {
   using Shape = CreateKeyCommand::Shape;
   EXPECT_EQ(parsed<CreateKeyCommand>({"key", "create"}).shape, Shape::kAtoll);

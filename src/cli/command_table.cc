@@ -114,6 +114,7 @@ CLI::Option* add_words(CLI::App& app, const char* name, std::vector<std::string>
                        const char* description) {
   return app.add_option(name, into, description)
       ->expected(1)
+      ->allow_extra_args(false)  // or it would take the words behind it too
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 

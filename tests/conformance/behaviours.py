@@ -260,6 +260,7 @@ def snapshots(service, isolation):
         kept = box.call("POST", "/snapshots", {}, expect=201).json["id"]
         made = service.request("POST", "/v1/sandboxes", {"snapshot": kept, "isolation": isolation})
         equal(made.status, 201)
+        service.start(box.id, ["sleep", "60"])
         forked = box.call("POST", "/fork", {"count": 2}, expect=201).json
         assert forked["not_carried"], forked
         children = [made.json["id"]] + [each["id"] for each in forked["sandboxes"]]

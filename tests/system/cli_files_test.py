@@ -180,7 +180,7 @@ class Examples(atoll.SystemTest):
         with tempfile.TemporaryDirectory() as directory:
             os.mkdir(os.path.join(directory, "project"))
             for name, text in (("script.py", "print(1)"), ("main.cpp", "int main() {}"),
-                               ("data.csv", "1"), ("project/x", "x")):
+                               ("data.csv", "1"), ("key.txt", "k"), ("project/x", "x")):
                 with open(os.path.join(directory, name), "w") as file:
                     file.write(text)
             for line in lines:

@@ -105,7 +105,8 @@ class Hostile:
         """Of something that is there, as far as the canary has it."""
         names = {"{id}": self.place["canary"], "{exec}": "e1", "{key}": "k", "{port}": "8000",
                  "{context}": self.place["context"], "{run}": "1",
-                 "{path}": "home/user/a.txt", "{name}": "plot", "{snapshot}": "n" + "a" * 19}
+                 "{path}": "home/user/a.txt", "{name}": "plot", "{snapshot}": "n" + "a" * 19,
+                 "{tenant}": "local"}
         return re.sub(r"\{\w+\}", lambda name: names[name[0]], operation.path)
 
     def wrong_types(self):
