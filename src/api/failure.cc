@@ -82,6 +82,7 @@ constexpr Advice kAdvice[] = {
     {"context_deleted", 409, "create a new context"},
     {"run_not_found", 404, "use a number that POST …/runs gave"},
     {"too_many_contexts", 429, "delete a context that is not needed"},
+    {"too_many_processes", 429, "end what runs in the sandbox, or give it a higher limit"},
     {"too_many_runs", 429, "wait for runs of this context to end"},
     {"language_unavailable", 409, "use a template whose image has that interpreter"},
     {"exec_not_running", 409, "it has ended; read its verdict"},

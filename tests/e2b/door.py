@@ -44,5 +44,6 @@ class DoorTest(atoll.SystemTest):
         manifest = atoll.read(os.path.join(atoll.IMAGE, "template.toml"))
         assert '\nname = "python"\n' in "\n" + manifest
         with open(os.path.join(directory, "template.toml"), "w") as file:
+            manifest = manifest.replace("\npids = 256\n", "\npids = 1024\n")  # as theirs have
             file.write(manifest.replace('name = "python"', f'name = "{name}"', 1))
         return directory

@@ -4,6 +4,7 @@
 
 #include "api/base64.h"
 #include "api/e2b/process_request.h"
+#include "sandbox/verdict.h"
 
 namespace atl::api::e2b {
 
@@ -125,6 +126,8 @@ http::Task<Result<void>> wait_started(Call& call, Exec& exec) {
     ATOLL_CO_TRY_VOID(co_await wait_changed(call, exec, never));
   }
   if (exec.started()) co_return Result<void>();
+  if (exec.row().verdict == sandbox::verdict_name(sandbox::Verdict::kPidsLimit))
+    co_return Error(Code::kExhausted, exec.row().failure).with_reason("too_many_processes");
   co_return Error(Code::kUnavailable, "the process could not be started: " + exec.row().failure)
       .with_reason("isolate_failed");
 }
