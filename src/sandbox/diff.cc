@@ -1,5 +1,7 @@
 #include "sandbox/diff.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/utf8.h"
 #include "sandbox/text_diff.h"
@@ -64,6 +66,25 @@ Task<Result<std::string>> read_whole(std::shared_ptr<Sandbox> sandbox, std::stri
     ATOLL_CO_TRY(std::string_view part, co_await reader->next());
     if (part.empty()) co_return bytes;
     bytes += part;
+  }
+}
+
+// Piece by piece: files may be larger than the memory that atolld shall use.
+Task<Result<bool>> have_same_bytes(std::unique_ptr<FileReader> before,
+                                   std::unique_ptr<FileReader> after) {
+  std::string_view was, is;
+  while (true) {
+    if (was.empty()) {
+      ATOLL_CO_TRY(was, co_await before->next());
+    }
+    if (is.empty()) {
+      ATOLL_CO_TRY(is, co_await after->next());
+    }
+    if (was.empty() || is.empty()) co_return was.empty() && is.empty();
+    size_t count = std::min(was.size(), is.size());
+    if (was.substr(0, count) != is.substr(0, count)) co_return false;
+    was.remove_prefix(count);
+    is.remove_prefix(count);
   }
 }
 
@@ -133,9 +154,11 @@ class Comparison {
     // Beyond that it is told as changed, which it may not be.
     if (compared_ + is.size > kMaxComparedBytes) co_return false;
     compared_ += is.size;
-    ATOLL_CO_TRY(std::string old_bytes, co_await read_whole(before_, was.path, was.size));
-    ATOLL_CO_TRY(std::string new_bytes, co_await read_whole(after_, is.path, is.size));
-    co_return old_bytes == new_bytes;
+    Files old_files(before_, kReader), new_files(after_, kReader);
+    ATOLL_CO_TRY(auto old_bytes, co_await old_files.read(was.path, 0, was.size));
+    ATOLL_CO_TRY(auto new_bytes, co_await new_files.read(is.path, 0, is.size));
+    auto same = co_await have_same_bytes(std::move(old_bytes), std::move(new_bytes));
+    co_return same;
   }
 
   std::shared_ptr<Sandbox> before_, after_;

@@ -52,7 +52,13 @@ Task<Result<NamedTenant>> Tenants::set(std::string name, E2bInternet internet) {
   std::vector<std::shared_ptr<Sandbox>> held;
   for (const auto& [id, sandbox] : sandboxes_.all())
     if (sandboxes_.find(row.id, id)) held.push_back(sandbox);
-  for (const auto& sandbox : held) ATOLL_CO_TRY_VOID(co_await hold_ceiling(sandbox));
+  // All of them, also when one cannot be told: then it is said, and can be asked for again.
+  Result<void> all_held;
+  for (const auto& sandbox : held) {
+    auto done = co_await hold_ceiling(sandbox);
+    if (!done) all_held = std::move(done).error();
+  }
+  if (!all_held) co_return std::move(all_held).error();
   co_return NamedTenant{row.name, internet, row.created_at_ms};
 }
 

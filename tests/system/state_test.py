@@ -355,6 +355,19 @@ class Snapshots(atoll.SystemTest):
         return {(one["what"], one["path"], one["size_before"], one["size"])
                 for one in found["changes"]}
 
+    def test_diff_of_large_files_takes_no_memory(self):
+        sandbox = self.atoll.create()["id"]
+        self.sh(sandbox, "cd /home/user; head -c 100M /dev/zero | tee same >last")
+        first = self.cut(sandbox)["id"]
+        self.sh(sandbox, "cd /home/user; touch same; "
+                         "printf x | dd of=last bs=1 seek=104857599 conv=notrunc status=none")
+        live = f"/v1/sandboxes/{sandbox}/diff?from={first}&path=/home/user"
+        size = 100 << 20
+        self.assertEqual(self.changes(live), {("changed", "/home/user/last", size, size)})
+        status = atoll.read(f"/proc/{self.atoll.daemon_pid}/status")
+        peak_kib = int(status.split("VmHWM:")[1].split()[0])
+        self.assertLess(peak_kib, 100 << 10)
+
     def test_diff_tells_what_was_added_changed_and_removed(self):
         sandbox = self.atoll.create()["id"]
         self.sh(sandbox, "cd /home/user; echo one >a; echo same >b; echo gone >c; mkdir d; "
