@@ -311,20 +311,35 @@ Task<Result<void>> Connection::send(Method request_method, Response response) {
   co_return Result<void>();
 }
 
-Task<Result<void>> Connection::start_stream(Method request_method, int status, Headers headers,
-                                            std::string_view comment) {
-  auto head = begin_answer(request_method, status, headers, content_length(headers));
+Task<Result<void>> Connection::start_stream(StreamStart start, Headers headers) {
+  auto head = begin_answer(start.request_method, start.status, headers, content_length(headers));
   if (!head.ok()) co_return std::move(head).error();
   // Those that follow a stream will not send soon.
   wire_.trim(0);
-  if (!comment.empty()) {
+  if (!start.comment.empty()) {
     next_comment_ = from_now(rules_.limits.comment_time);
+    std::string_view comment = start.comment;
     wire_.set_on_sweep([this, comment](SteadyTime now) { write_comment(now, comment); });
   }
-  Wire::Parts parts{to_buffer(*head)};
+  auto first = framed(start.first);
+  if (!first.ok()) co_return std::move(first).error();
+  Wire::Parts parts{to_buffer(*head), to_buffer(*first)};
   auto written = co_await wire_.write(parts, rules_.limits.write_time);
   if (!written.ok()) co_return fail(std::move(written).error());
   co_return Result<void>();
+}
+
+Result<std::string> Connection::framed(std::string_view bytes) {
+  // An empty chunk would end the stream.
+  if (bytes.empty() || answer_.discard_body) return std::string();
+  if (answer_.framing == Framing::kChunked)
+    return chunk_mark(bytes.size()) + std::string(bytes) + "\r\n";
+  if (answer_.framing == Framing::kLength) {
+    if (bytes.size() > answer_.body_bytes_left)
+      return Error(Code::kInvalid, "write: more than the promised Content-Length");
+    answer_.body_bytes_left -= bytes.size();
+  }
+  return std::string(bytes);
 }
 
 Task<Result<void>> Connection::write(std::string_view bytes) {
@@ -353,16 +368,19 @@ Task<Result<void>> Connection::write(std::string_view bytes) {
   co_return Result<void>();
 }
 
-Task<Result<void>> Connection::finish() {
+Task<Result<void>> Connection::finish(std::string_view last) {
   if (broken_) co_return *broken_;
   if (answer_.stage != Answer::Stage::kBody) {
     co_return Error(Code::kConflict, "finish: no stream was started");
   }
+  auto bytes = framed(last);
+  if (!bytes.ok()) co_return std::move(bytes).error();
   if (answer_.framing == Framing::kLength && answer_.body_bytes_left > 0 && !answer_.discard_body) {
     co_return Error(Code::kInvalid, "finish: less than the promised Content-Length");
   }
-  if (answer_.framing == Framing::kChunked && !answer_.discard_body) {
-    Wire::Parts parts{to_buffer(kLastChunk)};
+  if (answer_.framing == Framing::kChunked && !answer_.discard_body) bytes->append(kLastChunk);
+  if (!bytes->empty()) {
+    Wire::Parts parts{to_buffer(*bytes)};
     auto written = co_await wire_.write(parts, rules_.limits.write_time);
     if (!written.ok()) co_return fail(std::move(written).error());
   }

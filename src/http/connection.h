@@ -60,10 +60,16 @@ class Connection {
   bool speaks_http_1_1() const { return !parser_->is_http_1_0(); }
   Task<Result<void>> send(Method request_method, Response response);
   // See Exchange::start_stream().
-  Task<Result<void>> start_stream(Method request_method, int status, Headers headers,
-                                  std::string_view comment);
+  struct StreamStart {
+    Method request_method;
+    int status;
+    std::string_view comment, first;
+  };
+  Task<Result<void>> start_stream(StreamStart start, Headers headers);
   Task<Result<void>> write(std::string_view bytes);
-  Task<Result<void>> finish();
+  Task<Result<void>> finish(std::string_view last);
+  // Bytes of the body as they are sent.
+  Result<std::string> framed(std::string_view bytes);
   Task<Result<std::unique_ptr<WebSocket>>> upgrade(const Request& request);
   Task<Result<std::unique_ptr<Tunnel>>> switch_protocols(Headers headers);
   // Calls `on_gone` when the peer goes away, at once if it has, until told otherwise by an empty

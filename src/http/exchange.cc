@@ -71,16 +71,17 @@ Task<Result<void>> Exchange::reply(Response response) {
   co_return sent;
 }
 
-Task<Result<void>> Exchange::start_stream(int status, Headers headers, std::string_view comment) {
-  auto started =
-      co_await connection_.start_stream(request_.method, status, std::move(headers), comment);
+Task<Result<void>> Exchange::start_stream(int status, Headers headers, std::string_view comment,
+                                          std::string_view first) {
+  Connection::StreamStart start{request_.method, status, comment, first};
+  auto started = co_await connection_.start_stream(start, std::move(headers));
   if (started) status_ = status;
   co_return started;
 }
 
 Task<Result<void>> Exchange::write(std::string_view bytes) { return connection_.write(bytes); }
 
-Task<Result<void>> Exchange::finish() { return connection_.finish(); }
+Task<Result<void>> Exchange::finish(std::string_view last) { return connection_.finish(last); }
 
 Exchange::PeerWatch::PeerWatch(Connection& connection) : connection_(connection) {
   connection_.watch_peer([this] { gone_ = true; });

@@ -50,9 +50,12 @@ class Exchange {
   // A chunked answer. write() returns when the bytes are handed to the kernel: a slow reader slows
   // the writer.
   // `comment`: written by itself whenever the stream was silent for Limits::comment_time; static.
-  Task<Result<void>> start_stream(int status, Headers headers, std::string_view comment = "");
+  // `first`: goes with the head, in one segment, as `last` goes with the end: each that is sent by
+  // itself wakes the peer once more.
+  Task<Result<void>> start_stream(int status, Headers headers, std::string_view comment = "",
+                                  std::string_view first = "");
   Task<Result<void>> write(std::string_view bytes);
-  Task<Result<void>> finish();
+  Task<Result<void>> finish(std::string_view last = "");
 
   // For a handler that waits for something other than its peer, with the whole body read. While the
   // watch lives, a peer that goes away or ends its side cancels what the handler's coroutine waits

@@ -122,6 +122,24 @@ TEST(Exchange, StreamToHttp10EndsWithTheConnection) {
   EXPECT_TRUE(all.ends_with("\r\n\r\nonetwenty-one bytes long")) << all;
 }
 
+TEST(Exchange, StreamMayBeginAndEndWithBytesOfItsBody) {
+  TestServer server([](Exchange& exchange) -> Task<void> {
+    Headers headers = no_headers();
+    EXPECT_TRUE((co_await exchange.start_stream(200, std::move(headers), "", "first")).ok());
+    EXPECT_TRUE((co_await exchange.finish("last")).ok());
+  });
+  RawPeer peer(server.port());
+  peer.send(kGet);
+  peer.read_until("\r\n\r\n");
+  EXPECT_EQ(peer.read_until("0\r\n\r\n"), "5\r\nfirst\r\n4\r\nlast\r\n0\r\n\r\n");
+  peer.send("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n");
+  peer.read_until("\r\n\r\n");
+  EXPECT_TRUE(peer.is_silent_for(milliseconds(30)));
+  RawPeer older(server.port());
+  older.send("GET /a HTTP/1.0\r\n\r\n");
+  EXPECT_TRUE(older.read_to_end().ends_with("\r\n\r\nfirstlast"));
+}
+
 TEST(Exchange, StreamMayPromiseALengthAndMustKeepIt) {
   TestServer server([](Exchange& exchange) -> Task<void> {
     Headers headers;

@@ -130,8 +130,8 @@ http::Task<Result<void>> send_verdict(Call& call, const store::RunRow& row, bool
   }
   json::object end;
   end["type"] = "end_of_execution";
-  ATOLL_CO_TRY_VOID(co_await send_line(call, end));
-  co_return co_await call.exchange.finish();
+  std::string last = ascii_line(end);
+  co_return co_await call.exchange.finish(last);
 }
 
 http::Task<Result<void>> send_events(Call& call, std::shared_ptr<ContextRun> run) {
@@ -168,11 +168,11 @@ http::Task<Result<void>> answer(Call& call, std::shared_ptr<ContextRun> run) {
   http::Headers headers{{"Content-Type", "application/x-ndjson"},
                         {"Cache-Control", "no-store"},
                         {"X-Request-Id", call.request_id}};
-  ATOLL_CO_TRY_VOID(co_await call.exchange.start_stream(200, std::move(headers)));
-  json::object first;
-  first["type"] = "number_of_executions";
-  first["execution_count"] = run->row().number;
-  ATOLL_CO_TRY_VOID(co_await send_line(call, first));
+  json::object count;
+  count["type"] = "number_of_executions";
+  count["execution_count"] = run->row().number;
+  std::string first = ascii_line(count);
+  ATOLL_CO_TRY_VOID(co_await call.exchange.start_stream(200, std::move(headers), "", first));
   co_return co_await send_events(call, run);
 }
 

@@ -90,8 +90,7 @@ http::Task<Result<void>> send_end(RpcStream& out, const Exec& exec) {
   if (exec.row().verdict == sandbox::verdict_name(sandbox::Verdict::kSandboxGone))
     co_return Error(Code::kCancelled, "the sandbox has gone");
   json::object message = end_json(exec.row());
-  ATOLL_CO_TRY_VOID(co_await out.send(message));
-  co_return co_await out.finish();
+  co_return co_await out.finish(message);
 }
 
 http::Task<Result<void>> send_events(Call& call, Exec& exec, OutputPosition position,
@@ -134,11 +133,10 @@ http::Task<Result<void>> wait_started(Call& call, Exec& exec) {
 
 http::Task<Result<void>> send_start(Call& call, const Exec& exec) {
   RpcStream out(call);
-  ATOLL_CO_TRY_VOID(co_await out.start());
   json::object start;
   start["pid"] = exec.row().pid;
   json::object message = event_json("start", std::move(start));
-  co_return co_await out.send(message);
+  co_return co_await out.start(message);
 }
 
 }  // namespace

@@ -107,11 +107,12 @@ Result<std::string> user_of(const http::Request& request) {
   return name;
 }
 
-http::Task<Result<void>> RpcStream::start() {
+http::Task<Result<void>> RpcStream::start(const json::object& first) {
   http::Headers headers{{"Content-Type", std::string(kStreamType)},
                         {"Cache-Control", "no-store"},
                         {"X-Request-Id", call_.request_id}};
-  co_return co_await call_.exchange.start_stream(200, std::move(headers));
+  std::string bytes = envelope(json::serialize(first));
+  co_return co_await call_.exchange.start_stream(200, std::move(headers), "", bytes);
 }
 
 http::Task<Result<void>> RpcStream::send(const json::object& message) {
@@ -119,13 +120,19 @@ http::Task<Result<void>> RpcStream::send(const json::object& message) {
   co_return co_await call_.exchange.write(bytes);
 }
 
-http::Task<Result<void>> RpcStream::end(std::string bytes) {
-  ATOLL_CO_TRY_VOID(co_await call_.exchange.write(bytes));
-  co_return co_await call_.exchange.finish();
+http::Task<Result<void>> RpcStream::finish() {
+  std::string bytes = end_of_stream();
+  co_return co_await call_.exchange.finish(bytes);
 }
 
-http::Task<Result<void>> RpcStream::finish() { return end(end_of_stream()); }
+http::Task<Result<void>> RpcStream::finish(const json::object& last) {
+  std::string bytes = envelope(json::serialize(last)) + end_of_stream();
+  co_return co_await call_.exchange.finish(bytes);
+}
 
-http::Task<Result<void>> RpcStream::fail(const Error& error) { return end(end_of_stream(&error)); }
+http::Task<Result<void>> RpcStream::fail(const Error& error) {
+  std::string bytes = end_of_stream(&error);
+  co_return co_await call_.exchange.finish(bytes);
+}
 
 }  // namespace atl::api::e2b

@@ -40,13 +40,13 @@ Result<std::string> user_of(const http::Request& request);
 class RpcStream {
  public:
   explicit RpcStream(Call& call) : call_(call) {}
-  http::Task<Result<void>> start();
+  http::Task<Result<void>> start(const boost::json::object& first);
   http::Task<Result<void>> send(const boost::json::object& message);
   http::Task<Result<void>> finish();
+  http::Task<Result<void>> finish(const boost::json::object& last);
   http::Task<Result<void>> fail(const Error& error);
 
  private:
-  http::Task<Result<void>> end(std::string bytes);
   Call& call_;
 };
 

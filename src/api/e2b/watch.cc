@@ -153,8 +153,7 @@ http::Task<Result<void>> send_changes(Call& call, FileScope& scope, FileCall& ch
   RpcStream out(call);
   Patience patience = patience_of(call.exchange.request());
   json::object start = stream_message("start", {});
-  ATOLL_CO_TRY_VOID(co_await out.start());
-  ATOLL_CO_TRY_VOID(co_await out.send(start));
+  ATOLL_CO_TRY_VOID(co_await out.start(start));
   while (true) {
     SteadyTime until = std::chrono::steady_clock::now() + patience.keepalive;
     until = std::min(until, patience.deadline);
