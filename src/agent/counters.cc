@@ -69,6 +69,15 @@ Counts Counters::read() const {
           .refused_forks = find_count(pids.view(), kRefusedForks).value_or(0)};
 }
 
+// Kernels before 6.11 count a refused fork where the forking process is, newer ones where the limit
+// is.
+bool Counters::refused_a_fork(const Counts& before, const Leaf& leaf) const {
+  if (read().refused_forks > before.refused_forks) return true;
+  if (!of_leaves()) return false;
+  auto events = leaf.read("pids.events");
+  return events && find_count(*events, kRefusedForks).value_or(0) > 0;
+}
+
 std::optional<uint64_t> Counters::peak_memory_bytes() const {
   if (!memory_peak_) return std::nullopt;
   return parse_count(read_from_start(memory_peak_.get()).view());

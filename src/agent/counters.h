@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "agent/leaf.h"
 #include "base/fd.h"
 #include "base/result.h"
 
@@ -37,6 +38,8 @@ class Counters {
                                  OfLeaves of_leaves);
 
   Counts read() const;
+  // Since `before` was read, to a process of the leaf.
+  bool refused_a_fork(const Counts& before, const Leaf& leaf) const;
   bool of_leaves() const { return of_leaves_ == OfLeaves::kCounted; }
   // Of all processes together, since the sandbox was made; nothing where the host does not know.
   std::optional<uint64_t> peak_memory_bytes() const;

@@ -61,7 +61,7 @@ void ExecTable::launch(uint32_t number, const Start& start, std::string_view pay
   crash_point("launched");
   bool failed = !launched.ok();
   // What earlier execs left running may be all that the sandbox may have.
-  if (failed && counters_.read().refused_forks > before.refused_forks)
+  if (failed && counters_.refused_a_fork(before, leaf))
     launched = Error(Code::kExhausted, kNoRoomForProcesses, EAGAIN);
   exec.launched(std::move(launched));
   if (!failed) return;

@@ -111,7 +111,7 @@ SteadyTime::duration Program::reaped(const Death& death, Counters& counters, Exi
   read_peak_memory(death.usage, counters, exit);
   if (ended_for_) exit.limits_hit |= limit_bit_of(*ended_for_);
   if (memory_kill) exit.limits_hit |= bit(LimitBit::kMemory);
-  if (hit_pids_limit(now, leaf_counts)) exit.limits_hit |= bit(LimitBit::kPids);
+  if (counters.refused_a_fork(before_, leaf_)) exit.limits_hit |= bit(LimitBit::kPids);
   if (cpu_limit_us_ > 0 && exit.user_us + exit.system_us >= cpu_limit_us_)
     exit.limits_hit |= bit(LimitBit::kCpuTime);
   if (exit.cause != Cause::kMemory) return frozen_;
@@ -133,13 +133,6 @@ bool Program::hit_by_memory_kill(const Counts& now, bool leaf_counts) const {
   auto own = leaf_counts ? leaf_count(leaf_, "memory.events", "oom_kill") : std::nullopt;
   if (own) return *own > 0;
   return now.memory_kills + before_.explained_kills > before_.memory_kills + now.explained_kills;
-}
-
-// Kernels before 6.11 count a refused fork where the forking process is, newer ones where the limit
-// is.
-bool Program::hit_pids_limit(const Counts& now, bool leaf_counts) const {
-  if (leaf_counts && leaf_count(leaf_, "pids.events", "max").value_or(0) > 0) return true;
-  return now.refused_forks > before_.refused_forks;
 }
 
 // The leaf knows of every process that was ever in it, the main one only of those it waited for.

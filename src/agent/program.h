@@ -70,7 +70,6 @@ class Program {
   void check_cpu_time(SteadyTime now);
   void start_clocks();
   bool hit_by_memory_kill(const Counts& now, bool leaf_counts) const;
-  bool hit_pids_limit(const Counts& now, bool leaf_counts) const;
   void read_cpu_times(const rusage& usage, Exit& exit) const;
   void read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const;
 
