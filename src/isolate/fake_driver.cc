@@ -9,6 +9,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
@@ -272,6 +274,10 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
     Error error = std::move(*next_launch_error);
     next_launch_error.reset();
     co_return error;
+  }
+  if (launch_time.count() > 0) {
+    asio::steady_timer timer(co_await asio::this_coro::executor, launch_time);
+    co_await timer.async_wait(kToken);
   }
   if (spec.snapshot && !snapshots.contains(*spec.snapshot))
     co_return Error(Code::kNotFound, "no such snapshot").with_reason("snapshot_lost");

@@ -9,6 +9,7 @@
 // until SIGCONT, then as cat); anything else ends with 127.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -44,6 +45,8 @@ class FakeDriver final : public Driver {
 
   // The next launch, or every remove until told otherwise, fails like this.
   std::optional<Error> next_launch_error;
+  // Before an isolate is there.
+  std::chrono::milliseconds launch_time{0};
   std::optional<Error> remove_error;
   // As kill -9 of an agent: its stream breaks and nobody answers a new connection.
   void kill_agent(SandboxId id);

@@ -260,9 +260,27 @@ void Sandboxes::free_name(const Sandbox& sandbox) {
   if (found != names_.end() && found->second == row.id) names_.erase(found);
 }
 
+// What is being started is not removed before it is there: a removal would find nothing, and the
+// isolate would come after it.
+class Sandboxes::Starting {
+ public:
+  Starting(Sandboxes& all, SandboxId id) : all_(all), id_(id) { all_.starting_.insert(id_); }
+  ~Starting() {
+    all_.starting_.erase(id_);
+    all_.settled_.notify_all();
+  }
+  Starting(const Starting&) = delete;
+  Starting& operator=(const Starting&) = delete;
+
+ private:
+  Sandboxes& all_;
+  SandboxId id_;
+};
+
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolate isolate,
                                     CreateTimings& timings) {
   auto begin = std::chrono::steady_clock::now();
+  Starting starting(*this, sandbox->id());
   isolate::WallLimits wanted = limits_of(sandbox->row()).wall;
   if (isolate.limits != wanted) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.change_limits(isolate.id, wanted));
@@ -277,6 +295,7 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolat
 
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings) {
   const store::SandboxRow& row = sandbox->row();
+  Starting starting(*this, row.id);
   Basis basis{row.image, templates_.toolbox()};
   isolate::LaunchSpec spec{row.id,    row.image,     limits_of(row).wall,
                            row.nonce, basis.toolbox, row.snapshot};
@@ -427,6 +446,7 @@ Task<void> Sandboxes::keep_artifacts_once(std::shared_ptr<Sandbox> sandbox) {
 }
 
 Task<Result<void>> Sandboxes::free_isolate(std::shared_ptr<Sandbox> sandbox) {
+  while (starting_.contains(sandbox->id())) co_await settled_.wait();
   if (!sandbox->isolate_removed()) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.remove(sandbox->id()));
     sandbox->set_isolate_removed();

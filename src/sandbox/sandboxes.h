@@ -138,6 +138,7 @@ class Sandboxes {
   Result<store::SandboxRow> make_row(store::TenantId tenant, const CreateSandbox& request,
                                      const std::optional<store::SnapshotRow>& snapshot) const;
 
+  class Starting;
   Services services_;
   Admission& admission_;
   Templates& templates_;
@@ -147,6 +148,7 @@ class Sandboxes {
   SteadyTime wake_ = SteadyTime::max();  // when wait_due() returns, if it waits
   Event due_;
   std::set<SandboxId> retired_;  // and not yet gone
+  std::set<SandboxId> starting_;
   Event settled_;                // a create or a deletion's first part came to its end
   std::set<SandboxId> keeping_;  // whose artifacts are being collected
   SteadyTime artifacts_swept_{};

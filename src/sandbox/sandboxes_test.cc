@@ -290,6 +290,26 @@ TEST(Sandboxes, TtlEndsTheSandbox) {
   EXPECT_EQ(bed.sandboxes().find(kTenant, id), nullptr);
 }
 
+TEST(Sandboxes, DeletedWhileItIsCreatedLeavesNoIsolate) {
+  TestBed bed;
+  bed.driver->launch_time = std::chrono::milliseconds(50);
+  std::optional<Result<Created>> created;
+  auto create = [&]() -> Task<void> {
+    created = co_await bed.sandboxes().create(kTenant, bed.create_request());
+  };
+  // detached: owned by this test, which waits for it
+  boost::asio::co_spawn(bed.context(), create(), boost::asio::detached);
+  while (bed.sandboxes().all().empty()) bed.step();
+  SandboxId id = bed.sandboxes().all().begin()->first;
+  ASSERT_TRUE(bed.run(bed.sandboxes().remove(kTenant, id)).ok());
+  while (!created) bed.step();
+  EXPECT_FALSE(created->ok());
+  auto left = bed.run(bed.driver->list());
+  ASSERT_TRUE(left.ok());
+  EXPECT_TRUE(left->empty());
+  EXPECT_EQ(bed.sandboxes().find(kTenant, id), nullptr);
+}
+
 TEST(Sandboxes, DeletedWhileAnExecRunsEndsIt) {
   TestBed bed;
   auto sandbox = bed.create();
