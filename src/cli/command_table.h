@@ -30,7 +30,8 @@ struct Typed {
   bool keep = false, without_images = false, daemon_only = false, warden_only = false;
   std::optional<int> resumed_for;
   std::string listen = kDefaultListen;
-  std::string directory, public_key, tenant, key_name, shell, e2b_internet;
+  std::string directory, public_key, tenant, key_name, shell;
+  std::string e2b_internet, upstream, upstream_secret;  // of a tenant
   TlsOptions tls;
   bool e2b_key = false;
   bool list = false;

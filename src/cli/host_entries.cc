@@ -62,8 +62,15 @@ void add_tenant_set(CLI::App& app, Typed& typed) {
   app.add_option("tenant", typed.tenant, "Who (default: local)")->type_name("NAME");
   app.add_option("--e2b-internet", typed.e2b_internet,
                  "What clients of E2B that ask for the internet get: every public name, or none")
-      ->required()
       ->check(CLI::IsMember({"allow", "deny"}));
+  CLI::Option* upstream =
+      app.add_option("--upstream", typed.upstream,
+                     "The proxy that all its sandboxes go through whose policy names no other")
+          ->type_name("NAME:PORT|none");
+  app.add_option("--upstream-secret", typed.upstream_secret,
+                 "The tenant's secret with the proxy's name:password")
+      ->type_name("SECRET")
+      ->needs(upstream);
 }
 
 void add_completion(CLI::App& app, Typed& typed) {
@@ -126,7 +133,10 @@ Result<Command> make_key_revoke(const Typed& typed, const CLI::App&) {
 }
 
 Result<Command> make_tenant_set(const Typed& typed, const CLI::App&) {
-  return Command(SetTenantCommand{typed.tenant, typed.e2b_internet});
+  if (typed.e2b_internet.empty() && typed.upstream.empty())
+    return Error(Code::kInvalid, "tenant set needs --e2b-internet or --upstream");
+  return Command(SetTenantCommand{typed.tenant, typed.e2b_internet, typed.upstream,
+                                  typed.upstream_secret});
 }
 
 Result<Command> make_completion(const Typed& typed, const CLI::App&) {
@@ -170,7 +180,8 @@ constexpr CommandEntry kEntries[] = {
     {"key revoke", "End a key", "  atoll key revoke k3", add_key_revoke, make_key_revoke},
     {"tenant set", "Say what a tenant may do",
      "  atoll tenant set --e2b-internet allow\n"
-     "  atoll tenant set acme --e2b-internet deny",
+     "  atoll tenant set acme --e2b-internet deny\n"
+     "  atoll tenant set acme --upstream proxy.example.com:3128 --upstream-secret PROXY_LOGIN",
      add_tenant_set, make_tenant_set},
     {"tenant ls", "List the tenants", "  atoll tenant ls", nullptr, make_plain<ListTenantsCommand>},
     {"completion", "Print what makes a shell complete commands, options and sandboxes",

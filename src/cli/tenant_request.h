@@ -18,7 +18,9 @@ struct RevokeKeyCommand {
 struct ListTenantsCommand {};
 struct SetTenantCommand {
   std::string tenant;        // empty: the tenant of this host
-  std::string e2b_internet;  // allow | deny
+  std::string e2b_internet;  // allow | deny; empty: as it is
+  std::string upstream;      // name:port, or "none"; empty: as it is
+  std::string upstream_secret;
 };
 
 }  // namespace atl::cli

@@ -59,8 +59,9 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
     if (row.limits_unsettled && isolate_exists)
       ATOLL_CO_TRY_VOID(co_await settle_limits(services_, sandbox));
     // Egress is connected to later, and told then.
+    ATOLL_CO_TRY(std::string network, full_network(services_, row));
     (void)co_await services_.driver.set_network(row.id, static_cast<uint64_t>(row.tenant.number()),
-                                                row.network);
+                                                std::move(network));
     sandbox->set_running();
     if (isolate_exists) {
       auto paused_again = co_await Pause::take_up(sandbox);

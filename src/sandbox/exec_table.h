@@ -38,6 +38,8 @@ struct Services {
   Tally tally = {};
   // Keeps what a sandbox holds now, under a label: see sandbox/snapshots.h.
   std::function<Task<Result<void>>(std::shared_ptr<Sandbox>, std::string)> checkpoint = {};
+  // What the policies of a tenant's sandboxes have where they say nothing: see sandbox/tenants.h.
+  std::function<std::string(store::TenantId)> tenant_network = {};
 };
 
 class ExecTable {

@@ -47,9 +47,21 @@ Result<std::string> template_network(const store::TemplateManifest& manifest) {
   return network_text(policy);
 }
 
+Result<std::string> full_network(const Services& services, const store::SandboxRow& row) {
+  // Through which proxy nothing may leave is no matter.
+  if (row.network == kNoRules || !services.tenant_network) return row.network;
+  std::string shared = services.tenant_network(row.tenant);
+  if (shared == kNoRules) return row.network;
+  ATOLL_TRY(egress::Policy of_all, egress::parse_policy_json(shared));
+  ATOLL_TRY(egress::Policy policy, egress::parse_policy_json(row.network));
+  if (!policy.upstream) policy.upstream = std::move(of_all.upstream);
+  return egress::policy_text(policy);
+}
+
 Task<Result<void>> apply_network(Services& services, store::SandboxRow row) {
   auto tenant = static_cast<uint64_t>(row.tenant.number());
-  auto set = co_await services.driver.set_network(row.id, tenant, row.network);
+  ATOLL_CO_TRY(std::string network, full_network(services, row));
+  auto set = co_await services.driver.set_network(row.id, tenant, std::move(network));
   if (set || row.network != kNoRules) co_return set;
   log_warning("egress was not told", {{"sandbox", row.id.view()}, set.error()});
   co_return Result<void>();

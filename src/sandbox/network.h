@@ -20,6 +20,9 @@ std::string keep_placeholders(const std::string& before, const std::string& afte
 // The template's.
 Result<std::string> template_network(const store::TemplateManifest& manifest);
 
+// What a sandbox may reach, with what its tenant's all have.
+Result<std::string> full_network(const Services& services, const store::SandboxRow& row);
+
 // Tells egress. A sandbox without rules does not wait for an egress that is away, for then nothing
 // leaves anyway.
 Task<Result<void>> apply_network(Services& services, store::SandboxRow row);

@@ -2,18 +2,24 @@
 
 #include "egress/policy_json.h"
 #include "sandbox/network.h"
+#include "sandbox/secrets.h"
 
 namespace atl::sandbox {
 
 namespace {
 
-Result<store::TenantRow> set_tenant(store::Catalog& catalog, store::TenantSettings& settings,
-                                    const std::string& name, E2bInternet internet) {
+Result<store::TenantRow> find_tenant(store::Catalog& catalog, const std::string& name) {
   ATOLL_TRY(auto found, catalog.tenants().find_by_name(name));
   if (!found)
     return Error(Code::kNotFound, "there is no tenant " + name).with_reason("tenant_not_found");
-  ATOLL_TRY_VOID(settings.set_e2b_internet(found->id, internet));
   return std::move(*found);
+}
+
+// As it is stored, and as egress is told.
+std::string shared_network(const TenantUpstream& upstream) {
+  egress::Policy network;
+  network.upstream = upstream;
+  return upstream ? egress::policy_text(network) : "{}";
 }
 
 }  // namespace
@@ -21,17 +27,31 @@ Result<store::TenantRow> set_tenant(store::Catalog& catalog, store::TenantSettin
 Tenants::Tenants(Sandboxes& sandboxes, store::TenantSettings settings, Known known)
     : sandboxes_(sandboxes),
       settings_(std::make_shared<store::TenantSettings>(std::move(settings))),
-      known_(std::move(known)) {}
+      known_(std::move(known)) {
+  sandboxes_.services().tenant_network = [this](store::TenantId tenant) {
+    return shared_network(upstream(tenant));
+  };
+}
 
 Result<std::unique_ptr<Tenants>> Tenants::create(Sandboxes& sandboxes,
                                                  store::TenantSettings settings) {
-  ATOLL_TRY(Known known, settings.e2b_internet());
+  ATOLL_TRY(auto stored, settings.all());
+  Known known;
+  for (const auto& [tenant, setting] : stored) {
+    ATOLL_TRY(egress::Policy network, egress::parse_policy_json(setting.network));
+    known[tenant] = {setting.e2b_internet, network.upstream};
+  }
   return std::unique_ptr<Tenants>(new Tenants(sandboxes, std::move(settings), std::move(known)));
 }
 
 E2bInternet Tenants::e2b_internet(store::TenantId tenant) const {
   auto known = known_.find(tenant);
-  return known == known_.end() ? E2bInternet::kDenied : known->second;
+  return known == known_.end() ? E2bInternet::kDenied : known->second.e2b_internet;
+}
+
+TenantUpstream Tenants::upstream(store::TenantId tenant) const {
+  auto known = known_.find(tenant);
+  return known == known_.end() ? std::nullopt : known->second.upstream;
 }
 
 Task<Result<std::vector<NamedTenant>>> Tenants::list() {
@@ -39,41 +59,55 @@ Task<Result<std::vector<NamedTenant>>> Tenants::list() {
   ATOLL_CO_TRY(auto rows, co_await sandboxes_.services().ledger.run(work));
   std::vector<NamedTenant> tenants;
   for (const store::TenantRow& row : rows)
-    tenants.push_back({row.name, e2b_internet(row.id), row.created_at_ms});
+    tenants.push_back({row.name, e2b_internet(row.id), upstream(row.id), row.created_at_ms});
   co_return tenants;
 }
 
-Task<Result<NamedTenant>> Tenants::set(std::string name, E2bInternet internet) {
-  auto work = [settings = settings_, name, internet](store::Catalog& catalog) {
-    return set_tenant(catalog, *settings, name, internet);
+Task<Result<NamedTenant>> Tenants::change(ChangeTenant wanted) {
+  Services& services = sandboxes_.services();
+  auto find = [name = wanted.name](store::Catalog& catalog) { return find_tenant(catalog, name); };
+  ATOLL_CO_TRY(store::TenantRow row, co_await services.ledger.run(find));
+  Setting after{wanted.e2b_internet.value_or(e2b_internet(row.id)),
+                wanted.upstream ? *wanted.upstream : upstream(row.id)};
+  std::string text = shared_network(after.upstream);
+  Secrets secrets(services.driver, row.id);
+  if (wanted.upstream) ATOLL_CO_TRY_VOID(co_await secrets.check(text));
+  auto set = [settings = settings_, tenant = row.id,
+              stored = store::TenantSetting{after.e2b_internet, text}](store::Catalog&) {
+    return settings->set(tenant, stored);
   };
-  ATOLL_CO_TRY(store::TenantRow row, co_await sandboxes_.services().ledger.run(work));
-  known_[row.id] = internet;
+  ATOLL_CO_TRY_VOID(co_await services.ledger.run(set));
+  known_[row.id] = after;
   std::vector<std::shared_ptr<Sandbox>> held;
   for (const auto& [id, sandbox] : sandboxes_.all())
     if (sandboxes_.find(row.id, id)) held.push_back(sandbox);
   // All of them, also when one cannot be told: then it is said, and can be asked for again.
   Result<void> all_held;
   for (const auto& sandbox : held) {
-    auto done = co_await hold_ceiling(sandbox);
-    if (!done) all_held = std::move(done).error();
+    auto done = co_await hold(sandbox);
+    if (done && wanted.upstream) done = co_await apply_network(services, sandbox->row());
+    bool is_gone = sandboxes_.find(row.id, sandbox->id()) == nullptr;
+    if (!done && !is_gone) all_held = std::move(done).error();
   }
   if (!all_held) co_return std::move(all_held).error();
-  co_return NamedTenant{row.name, internet, row.created_at_ms};
+  co_return NamedTenant{row.name, after.e2b_internet, after.upstream, row.created_at_ms};
 }
 
 Task<Result<void>> Tenants::hold_ceiling(std::shared_ptr<Sandbox> sandbox) {
-  store::TenantId tenant = sandbox->row().tenant;
-  if (e2b_internet(tenant) == E2bInternet::kAllowed) co_return Result<void>();
+  auto done = co_await hold(sandbox);
+  bool is_gone = sandboxes_.find(sandbox->row().tenant, sandbox->id()) == nullptr;
+  if (done || is_gone) co_return Result<void>();
+  co_return done;
+}
+
+Task<Result<void>> Tenants::hold(std::shared_ptr<Sandbox> sandbox) {
+  if (e2b_internet(sandbox->row().tenant) == E2bInternet::kAllowed) co_return Result<void>();
   ATOLL_CO_TRY(egress::Policy policy, egress::parse_policy_json(sandbox->row().network));
   if (!policy.public_names) co_return Result<void>();
   policy.public_names = false;
   ATOLL_CO_TRY(std::string network, network_text(policy));
   ChangeSandbox change{.network = std::move(network)};
-  auto changed = co_await sandboxes_.change(sandbox, std::move(change));
-  bool is_gone = sandboxes_.find(tenant, sandbox->id()) == nullptr;
-  if (changed || is_gone) co_return Result<void>();
-  co_return std::move(changed).error();
+  co_return co_await sandboxes_.change(sandbox, std::move(change));
 }
 
 }  // namespace atl::sandbox

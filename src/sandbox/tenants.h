@@ -6,9 +6,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "egress/policy.h"
 #include "sandbox/sandboxes.h"
 #include "store/tenant_settings.h"
 
@@ -16,10 +18,20 @@ namespace atl::sandbox {
 
 using store::E2bInternet;
 
+// What all connections of a tenant's sandboxes are dialled through whose policy names no other.
+using TenantUpstream = std::optional<egress::UpstreamUse>;
+
 struct NamedTenant {
   std::string name;
   E2bInternet e2b_internet = E2bInternet::kDenied;
+  TenantUpstream upstream;
   int64_t created_at_ms = 0;
+};
+
+struct ChangeTenant {
+  std::string name;
+  std::optional<E2bInternet> e2b_internet = {};
+  std::optional<TenantUpstream> upstream = {};
 };
 
 class Tenants {
@@ -28,17 +40,23 @@ class Tenants {
                                                  store::TenantSettings settings);
 
   E2bInternet e2b_internet(store::TenantId tenant) const;
+  TenantUpstream upstream(store::TenantId tenant) const;
   // Takes from a sandbox what its tenant is not allowed any more.
   Task<Result<void>> hold_ceiling(std::shared_ptr<Sandbox> sandbox);
 
   // For the operator. All, oldest first.
   Task<Result<std::vector<NamedTenant>>> list();
-  // In force when it returns, also for sandboxes that have it already.
-  Task<Result<NamedTenant>> set(std::string name, E2bInternet internet);
+  // In force when it returns, also for sandboxes that are there already.
+  Task<Result<NamedTenant>> change(ChangeTenant wanted);
 
  private:
-  using Known = std::map<store::TenantId, E2bInternet>;
+  struct Setting {
+    E2bInternet e2b_internet = E2bInternet::kDenied;
+    TenantUpstream upstream;
+  };
+  using Known = std::map<store::TenantId, Setting>;
   Tenants(Sandboxes& sandboxes, store::TenantSettings settings, Known known);
+  Task<Result<void>> hold(std::shared_ptr<Sandbox> sandbox);
 
   Sandboxes& sandboxes_;
   // Shared with work of the ledger, which may be done after its asker has gone.

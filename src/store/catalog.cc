@@ -302,6 +302,9 @@ CREATE TABLE tenant_settings (
   e2b_internet INTEGER NOT NULL CHECK (e2b_internet IN (0, 1))
 ) STRICT;
 )sql",
+    R"sql(
+ALTER TABLE tenant_settings ADD COLUMN network TEXT NOT NULL DEFAULT '{}';
+)sql",
 };
 
 }  // namespace

@@ -7,27 +7,30 @@ Result<TenantSettings> TenantSettings::open(const std::string& path) {
   return TenantSettings(std::move(database));
 }
 
-Result<void> TenantSettings::set_e2b_internet(TenantId tenant, E2bInternet internet) {
-  int64_t allowed = internet == E2bInternet::kAllowed ? 1 : 0;
+Result<void> TenantSettings::set(TenantId tenant, const TenantSetting& setting) {
+  int64_t allowed = setting.e2b_internet == E2bInternet::kAllowed ? 1 : 0;
   ATOLL_TRY([[maybe_unused]] int64_t changed,
-            database_.run("INSERT INTO tenant_settings (tenant_id, e2b_internet) VALUES (?, ?) "
-                          "ON CONFLICT (tenant_id) DO UPDATE SET e2b_internet = "
-                          "excluded.e2b_internet",
-                          tenant.number(), allowed));
+            database_.run("INSERT INTO tenant_settings (tenant_id, e2b_internet, network) "
+                          "VALUES (?, ?, ?) ON CONFLICT (tenant_id) DO UPDATE SET "
+                          "e2b_internet = excluded.e2b_internet, network = excluded.network",
+                          tenant.number(), allowed, setting.network));
   return {};
 }
 
-Result<std::map<TenantId, E2bInternet>> TenantSettings::e2b_internet() {
-  ATOLL_TRY(Query query, database_.query("SELECT tenant_id, e2b_internet FROM tenant_settings"));
-  std::map<TenantId, E2bInternet> found;
+Result<std::map<TenantId, TenantSetting>> TenantSettings::all() {
+  ATOLL_TRY(Query query,
+            database_.query("SELECT tenant_id, e2b_internet, network FROM tenant_settings"));
+  std::map<TenantId, TenantSetting> found;
   while (true) {
     ATOLL_TRY(bool more, query.next());
     if (!more) return found;
     auto tenant = TenantId::from_number(query.int64());
     bool allowed = query.int64() != 0;
+    std::string network = query.text();
     ATOLL_TRY_VOID(query.row_done());
     if (!tenant) return Error(Code::kCorrupt, "read the settings of tenants: malformed id");
-    found.emplace(*tenant, allowed ? E2bInternet::kAllowed : E2bInternet::kDenied);
+    auto internet = allowed ? E2bInternet::kAllowed : E2bInternet::kDenied;
+    found.emplace(*tenant, TenantSetting{internet, std::move(network)});
   }
 }
 

@@ -16,13 +16,19 @@ namespace atl::store {
 // internet.
 enum class E2bInternet : unsigned char { kDenied, kAllowed };
 
+struct TenantSetting {
+  E2bInternet e2b_internet = E2bInternet::kDenied;
+  std::string network = "{}";  // what the policies of its sandboxes have where they say nothing
+  bool operator==(const TenantSetting&) const = default;
+};
+
 class TenantSettings {
  public:
   static Result<TenantSettings> open(const std::string& path);
 
-  Result<void> set_e2b_internet(TenantId tenant, E2bInternet internet);
+  Result<void> set(TenantId tenant, const TenantSetting& setting);
   // Of every tenant for whom it is not as it is for all.
-  Result<std::map<TenantId, E2bInternet>> e2b_internet();
+  Result<std::map<TenantId, TenantSetting>> all();
 
  private:
   explicit TenantSettings(Database database) : database_(std::move(database)) {}

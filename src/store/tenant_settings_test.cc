@@ -8,16 +8,17 @@
 namespace atl::store {
 namespace {
 
-TEST(TenantSettings, TheInternetIsSetForATenantThatExists) {
+TEST(TenantSettings, AreKeptOfATenantThatExists) {
   TestDirectory directory;
   auto catalog = Catalog::open(directory / "atoll.db").value();
   TenantSettings settings = TenantSettings::open(directory / "atoll.db").value();
-  EXPECT_TRUE(settings.e2b_internet().value().empty());
-  ASSERT_TRUE(settings.set_e2b_internet(kLocalTenant, E2bInternet::kAllowed).ok());
-  EXPECT_EQ(settings.e2b_internet().value().at(kLocalTenant), E2bInternet::kAllowed);
-  ASSERT_TRUE(settings.set_e2b_internet(kLocalTenant, E2bInternet::kDenied).ok());
-  EXPECT_EQ(settings.e2b_internet().value().at(kLocalTenant), E2bInternet::kDenied);
-  EXPECT_FALSE(settings.set_e2b_internet(*TenantId::from_number(99), E2bInternet::kAllowed).ok());
+  EXPECT_TRUE(settings.all().value().empty());
+  TenantSetting setting{E2bInternet::kAllowed, "{\"upstream\":{}}"};
+  ASSERT_TRUE(settings.set(kLocalTenant, setting).ok());
+  EXPECT_EQ(settings.all().value().at(kLocalTenant), setting);
+  ASSERT_TRUE(settings.set(kLocalTenant, TenantSetting()).ok());
+  EXPECT_EQ(settings.all().value().at(kLocalTenant), TenantSetting());
+  EXPECT_FALSE(settings.set(*TenantId::from_number(99), setting).ok());
 }
 
 }  // namespace

@@ -3,7 +3,9 @@ proxy through which everything is dialled."""
 import atexit
 import base64
 import os
+import signal
 import socket
+import tempfile
 import threading
 
 import atoll
@@ -187,6 +189,85 @@ class OwnUpstream(egress_case.EgressCase):
             self.assertGreaterEqual(answer.status, 400, upstream)
             self.assertEqual((answer.json["error"]["code"], answer.json["error"]["field"]),
                              (code, "network.upstream" + field), answer.body)
+
+
+class UpstreamOfATenantOrATemplate(egress_case.EgressCase):
+    """A proxy that all sandboxes of a tenant have, or all of a template."""
+
+    @classmethod
+    def setUpClass(cls):
+        fake_internet.NAMES["own.proxy.example"] = [OTHER]
+        fake_internet.NAMES["other.proxy.example"] = [OTHER]
+        super().setUpClass()
+
+    def setUp(self):
+        answer = self.atoll.request("PUT", "/v1/secrets/PROXY_LOGIN", LOGIN)
+        self.assertIn(answer.status, (200, 201), answer.body)
+
+    def tearDown(self):
+        self.set_upstream(None)
+
+    def set_upstream(self, upstream):
+        answer = self.atoll.request("PATCH", "/v1/tenants/local", {"upstream": upstream})
+        self.assertEqual(answer.status, 200, answer.body)
+        self.assertEqual(answer.json.get("upstream"), upstream)
+
+    def asked_by(self, sandbox):
+        before = len(INTERNET.asked)
+        self.assertIn(WEB, self.fetch(sandbox, "http://allowed.example/a"))
+        return INTERNET.asked[before:]
+
+    def test_sandboxes_that_are_there_and_that_come_go_through_it(self):
+        asked = [("CONNECT allowed.example:80 HTTP/1.1", [OWN_WORD])]
+        network = {"allow": ["allowed.example"]}
+        old, shut = self.atoll.create(network=network)["id"], self.atoll.create()["id"]
+        self.assertEqual(self.asked_by(old), [])
+        self.set_upstream(OWN)
+        new = self.atoll.create(network=network)
+        self.assertEqual(new["network"], network, "what it asked for itself")
+        self.assertEqual(self.asked_by(old), asked)
+        self.assertEqual(self.asked_by(new["id"]), asked)
+        self.assertIn("FAILED", self.fetch(shut, "http://allowed.example/a"))
+        own = self.atoll.create(network={**network, "upstream": {
+            "proxy": "other.proxy.example:3128"}})["id"]
+        self.assertEqual(self.asked_by(own), [("CONNECT allowed.example:80 HTTP/1.1", [])])
+        os.kill(self.atoll.daemon_pid, signal.SIGKILL)
+        self.atoll.close()
+        self.atoll.wait_ready()
+        self.assertEqual(self.asked_by(old), asked, "after a restart")
+        self.set_upstream(None)
+        self.assertEqual(self.asked_by(old), [])
+
+    def test_what_is_wrong_is_refused_and_changes_nothing(self):
+        self.set_upstream(OWN)
+        for upstream, code, field in (
+                ("own.proxy.example:3128", "invalid_field", "upstream"),
+                ({"proxy": "own.proxy.example"}, "invalid_field", "upstream.proxy"),
+                ({"credentials": "PROXY_LOGIN"}, "missing_field", "upstream.proxy"),
+                ({**OWN, "more": 1}, "unknown_field", "upstream.more"),
+                ({**OWN, "credentials": "NONE"}, "secret_not_found", "upstream.credentials")):
+            answer = self.atoll.request("PATCH", "/v1/tenants/local", {"upstream": upstream})
+            self.assertEqual(answer.status, 400, upstream)
+            error = answer.json["error"]
+            self.assertEqual((error["code"], error["field"]), (code, field), answer.body)
+        listed = self.atoll.request("GET", "/v1/tenants").json["tenants"]
+        self.assertEqual(listed[0]["upstream"], OWN)
+
+    def test_a_template_names_one(self):
+        manifest = atoll.read(os.path.join(atoll.IMAGE, "template.toml"))
+        manifest = manifest.replace('name = "python"', 'name = "behind-a-proxy"', 1)
+        manifest = manifest.replace("allow = []", 'allow = ["allowed.example"]\n[network.upstream]'
+                                    '\nproxy = "own.proxy.example:3128"'
+                                    '\ncredentials = "PROXY_LOGIN"', 1)
+        with tempfile.TemporaryDirectory() as directory:
+            for file in ("digest", "image.erofs"):
+                os.symlink(os.path.join(atoll.IMAGE, file), os.path.join(directory, file))
+            with open(os.path.join(directory, "template.toml"), "w") as file:
+                file.write(manifest)
+            self.atoll.cli("template", "add", directory)
+        sandbox = self.atoll.create(template="behind-a-proxy")["id"]
+        self.assertEqual(self.asked_by(sandbox),
+                         [("CONNECT allowed.example:80 HTTP/1.1", [OWN_WORD])])
 
 
 class OwnUpstreamBeneathACeiling(egress_case.EgressCase):

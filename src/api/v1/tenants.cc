@@ -14,10 +14,13 @@ using sandbox::Tenants;
 
 namespace {
 
+constexpr size_t kMaxProxyBytes = 300;
+
 json::object to_json(const sandbox::NamedTenant& tenant) {
   json::object object;
   object["name"] = tenant.name;
   object["e2b_internet"] = tenant.e2b_internet == E2bInternet::kAllowed ? "allow" : "deny";
+  if (tenant.upstream) object["upstream"] = egress::upstream_use_json(*tenant.upstream);
   object["created_at"] = to_rfc3339(WallTime{std::chrono::milliseconds(tenant.created_at_ms)});
   return object;
 }
@@ -31,16 +34,46 @@ http::Task<Reply> list(Call&, Tenants& tenants) {
   co_return std::optional(json_reply(200, object));
 }
 
-http::Task<Reply> change(Call& call, Tenants& tenants) {
-  ATOLL_CO_TRY(json::object body, parse_object(call.body));
+// As in a policy. null: none any more.
+sandbox::TenantUpstream parse_upstream(ObjectReader& reader) {
+  const json::object* given = reader.optional_object("upstream");
+  if (given == nullptr) return std::nullopt;
+  ObjectReader fields(*given, "upstream.");
+  std::string proxy = fields.text("proxy", kMaxProxyBytes);
+  std::string credentials = fields.optional_text("credentials", kMaxProxyBytes).value_or("");
+  if (auto read = fields.finish(); !read) reader.adopt(std::move(read).error());
+  auto use = egress::make_upstream_use(proxy, std::move(credentials));
+  if (use) return std::move(*use);
+  constexpr size_t kNetwork = std::string_view("network.").size();
+  reader.adopt(Error(Code::kInvalid, use.error().message().substr(kNetwork))
+                   .with_reason("invalid_field")
+                   .with_field(use.error().field().substr(kNetwork)));
+  return std::nullopt;
+}
+
+Result<sandbox::ChangeTenant> parse_change(Call& call) {
+  ATOLL_TRY(json::object body, parse_object(call.body));
   ObjectReader reader(body);
-  std::string internet = reader.text("e2b_internet", 16);
-  if (internet != "allow" && internet != "deny")
-    reader.refuse("e2b_internet", "must be allow or deny");
-  ATOLL_CO_TRY_VOID(reader.finish());
-  auto wanted = internet == "allow" ? E2bInternet::kAllowed : E2bInternet::kDenied;
-  ATOLL_CO_TRY(sandbox::NamedTenant tenant, co_await tenants.set(call.parameters.at(0), wanted));
-  co_return std::optional(json_reply(200, to_json(tenant)));
+  sandbox::ChangeTenant change{.name = call.parameters.at(0)};
+  if (auto internet = reader.optional_text("e2b_internet", 16)) {
+    if (*internet != "allow" && *internet != "deny")
+      reader.refuse("e2b_internet", "must be allow or deny");
+    change.e2b_internet = *internet == "allow" ? E2bInternet::kAllowed : E2bInternet::kDenied;
+  }
+  if (reader.has("upstream")) change.upstream = parse_upstream(reader);
+  if (!change.e2b_internet && !change.upstream)
+    reader.refuse("e2b_internet", "or upstream is required", "missing_field");
+  ATOLL_TRY_VOID(reader.finish());
+  return change;
+}
+
+http::Task<Reply> change(Call& call, Tenants& tenants) {
+  ATOLL_CO_TRY(sandbox::ChangeTenant wanted, parse_change(call));
+  auto tenant = co_await tenants.change(std::move(wanted));
+  if (!tenant && tenant.error().reason() == "secret_not_found")
+    co_return std::move(tenant).error().with_field("upstream.credentials");
+  if (!tenant) co_return std::move(tenant).error();
+  co_return std::optional(json_reply(200, to_json(*tenant)));
 }
 
 }  // namespace
