@@ -64,7 +64,8 @@ Result<Agent> Agent::create(Birth birth) {
                    .counters = std::move(counters),
                    .oom = OomWatch(std::move(birth.oom_notice), birth.on_oom),
                    .layer = LayerProbe(std::move(root)),
-                   .freeze = FreezeWatch(std::move(events))});
+                   .freeze = FreezeWatch(std::move(events)),
+                   .place = birth.guest.memory_bytes != 0 ? Place::kMachine : Place::kJail});
   // A sandbox that cannot be looked at is not born.
   if (birth.probe) ATOLL_TRY_VOID(execs.probe(std::move(birth.probe)));
   return Agent(std::move(birth), {.launcher = std::move(launcher),

@@ -92,6 +92,7 @@ Result<Birth> take_birth() {
   birth.listener = Fd(kListenerFd);
   birth.cgroup = Fd(kCgroupFd);
   birth.nonce = record.nonce;
+  birth.guest = record.guest;
   birth.spawner = take_if(record.has_spawner == 1, kSpawnerFd);
   birth.probe = take_if(record.has_probe == 1, kProbeFd);
   birth.on_oom = record.on_oom;

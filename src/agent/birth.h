@@ -22,6 +22,7 @@ struct Birth {
   Fd oom_notice;
   OnOom on_oom;
   std::array<unsigned char, kNonceBytes> nonce;
+  GuestLimits guest;  // of a keeper
 };
 
 Result<Birth> take_birth();

@@ -41,7 +41,22 @@ inline constexpr char kProbeFailed = 'E';
 enum class OnOom : uint8_t { kEndExec = 0, kEndSandbox = 1 };
 
 // Not the stream's: a warden starts only the agent that was installed with it.
-inline constexpr uint16_t kBirthVersion = 1;
+inline constexpr uint16_t kBirthVersion = 2;
+
+// How the agent's program is called where the sandbox is a machine: as its keeper.
+inline constexpr const char* kKeeperRole = "keeper";
+
+// What is enforced inside of a machine, where the warden's groups do not reach. All zero: there is
+// none.
+struct GuestLimits {
+  uint64_t memory_bytes;
+  uint64_t disk_bytes;
+  uint32_t cpu_millis;
+  uint32_t pids;
+  uint32_t open_files;  // of each process, soft and hard
+  uint32_t reserved;
+};
+static_assert(sizeof(GuestLimits) == 32);
 
 struct BirthRecord {
   uint16_t version;
@@ -52,7 +67,8 @@ struct BirthRecord {
   uint8_t reserved[2];
   std::array<unsigned char, kNonceBytes> nonce;
   std::array<char, 32> crash_at = {};  // the name of a crash point, for tests; empty otherwise
+  GuestLimits guest = {};
 };
-static_assert(sizeof(BirthRecord) == 56);
+static_assert(sizeof(BirthRecord) == 88);
 
 }  // namespace atl::agent

@@ -12,6 +12,10 @@
 namespace atl::agent {
 namespace {
 
+// In a machine, while anything runs; as exact as it is short.
+constexpr std::chrono::milliseconds kLook{250};
+constexpr std::chrono::seconds kStandstill{1};
+
 SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 void take_earlier(std::optional<SteadyTime>& earliest, std::optional<SteadyTime> time) {
@@ -26,7 +30,8 @@ ExecTable::ExecTable(Parts parts)
       counters_(std::move(parts.counters)),
       oom_(std::move(parts.oom)),
       layer_(std::move(parts.layer)),
-      freeze_(std::move(parts.freeze)) {}
+      freeze_(std::move(parts.freeze)),
+      place_(parts.place) {}
 
 Result<void> ExecTable::probe(Fd socket) {
   Leaf leaf(cgroup_.get(), 0);
@@ -252,8 +257,17 @@ void ExecTable::layer_answered(const LayerProbe::Answer& answer) {
 
 void ExecTable::freeze_noticed() {
   auto since = freeze_.noticed(now());
-  if (!since) return;
-  for (auto& [number, exec] : execs_) exec.program().put_off(*since);
+  if (since) put_off(*since);
+}
+
+void ExecTable::put_off(SteadyTime since) {
+  for (auto& [number, exec] : execs_) exec.program().put_off(since);
+}
+
+void ExecTable::notice_standstill(SteadyTime current) {
+  if (looks_at_ && current > *looks_at_ + kStandstill) put_off(*looks_at_);
+  looks_at_.reset();
+  if (place_ == Place::kMachine && !execs_.empty()) looks_at_ = current + kLook;
 }
 
 void ExecTable::end_all_for_memory() {
@@ -269,11 +283,13 @@ std::optional<SteadyTime> ExecTable::next_deadline() {
   for (const auto& [number, remains] : remains_) take_earlier(earliest, remains.retry_at());
   take_earlier(earliest, oom_.check_at());
   take_earlier(earliest, layer_.deadline());
+  take_earlier(earliest, looks_at_);
   return earliest;
 }
 
 void ExecTable::check_deadlines() {
   SteadyTime current = now();
+  notice_standstill(current);
   if (oom_.check_at() && oom_.check(counters_.read().memory_kills, current)) end_all_for_memory();
   layer_.check_deadline(current);
   if (!freeze_.frozen_since())

@@ -21,6 +21,9 @@ struct ReapedChild {
   int wait_status = 0;
 };
 
+// A machine may stand still as a whole, while its clock goes on and nobody inside is told.
+enum class Place : uint8_t { kJail, kMachine };
+
 class ExecTable {
  public:
   struct Parts {
@@ -30,6 +33,7 @@ class ExecTable {
     OomWatch oom;
     LayerProbe layer;
     FreezeWatch freeze;
+    Place place;
   };
   explicit ExecTable(Parts parts);
 
@@ -76,6 +80,10 @@ class ExecTable {
   void layer_answered(const LayerProbe::Answer& answer);
   void end_all_for_memory();
   void freeze_noticed();
+  // No time has passed for any exec since then.
+  void put_off(SteadyTime since);
+  // What was lost of the time that the loop was to wait at most counts for nothing.
+  void notice_standstill(SteadyTime now);
 
   Fd cgroup_;
   Launcher& launcher_;
@@ -83,6 +91,8 @@ class ExecTable {
   OomWatch oom_;
   LayerProbe layer_;
   FreezeWatch freeze_;
+  Place place_;
+  std::optional<SteadyTime> looks_at_;  // again, in a machine
   std::map<uint32_t, Exec> execs_;
   std::map<uint32_t, Remains> remains_;
   std::vector<uint32_t> unswept_;  // of these, those not looked at yet

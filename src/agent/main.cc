@@ -1,12 +1,16 @@
 // atoll-agent            process 1 of a sandbox, started by the warden; see protocol.h
 // atoll-agent spawner    its helper where limits are in v1 cgroups; descriptor 3 is the agent's
 // socket
+// atoll-agent keeper     process 1 of a jail in which a machine runs, with the agent in that
+// /init                  the first process of that machine, which starts the agent there
 #include <malloc.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/spawner.h"
 #include "base/file.h"
+#include "microvm/guest.h"
+#include "microvm/keeper.h"
 
 namespace atl::agent {
 namespace {
@@ -23,6 +27,11 @@ Result<void> run_agent() {
   return agent.run();
 }
 
+Result<void> run(std::string_view mode) {
+  if (mode == "spawner") return run_spawner();
+  return mode == kKeeperRole ? microvm::run_keeper() : run_agent();
+}
+
 }  // namespace
 }  // namespace atl::agent
 
@@ -31,8 +40,10 @@ int main(int argc, char** argv) {
   // are many.
   mallopt(M_MMAP_THRESHOLD, 32 * 1024);
   mallopt(M_TRIM_THRESHOLD, 64 * 1024);
-  std::string_view mode = argc == 2 ? argv[1] : "";
-  auto ended = mode == "spawner" ? atl::agent::run_spawner() : atl::agent::run_agent();
+  // The kernel may have arguments of its own for it.
+  if (argc > 0 && argv[0] == std::string_view(atl::microvm::kGuestProgram))
+    atl::microvm::run_guest();
+  auto ended = atl::agent::run(argc == 2 ? argv[1] : "");
   if (ended.ok()) _exit(0);
   std::string line = "atoll-agent: " + ended.error().message() + "\n";
   // There is no other place to say it.

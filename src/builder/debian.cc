@@ -142,7 +142,8 @@ Result<void> make_debian_root(const store::DebianSource& source, const std::stri
   return run_program({command(order), build_environment()});
 }
 
-bool is_kept_of_debian(std::string_view path) {
+bool is_kept_of_debian(std::string_view path, store::TemplateKind kind) {
+  if (kind == store::TemplateKind::kMonitor && path.starts_with("boot/vmlinuz")) return true;
   for (std::string_view directory : kEmptied)
     if (path.starts_with(directory)) return false;
   if (path == "etc/.pwd.lock" || path.starts_with("var/lib/dpkg/lock")) return false;

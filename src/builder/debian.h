@@ -22,7 +22,8 @@ std::vector<std::string> build_environment();
 Result<void> make_debian_root(const store::DebianSource& source, const std::string& files,
                               const std::string& target);
 
-// Whether an entry of that tar belongs in an image: not caches, lists, logs and the like.
-bool is_kept_of_debian(std::string_view path);
+// Whether an entry of that tar belongs in an image: not caches, lists, logs and the like; a kernel
+// only where machines are run.
+bool is_kept_of_debian(std::string_view path, store::TemplateKind kind);
 
 }  // namespace atl::builder

@@ -9,6 +9,7 @@
 #include "builder/archive_file.h"
 #include "builder/debian.h"
 #include "builder/finish.h"
+#include "builder/kernel_image.h"
 #include "builder/npm.h"
 #include "builder/oci_layout.h"
 #include "builder/pack_files.h"
@@ -79,17 +80,19 @@ Result<void> unpack_layers(Tree& tree, int layout, UnpackBudget& budget) {
   return {};
 }
 
-bool keep_of_debian(ArchiveEntry& entry) {
-  std::string_view path = entry.path;
-  if (path.starts_with("./")) path.remove_prefix(2);
-  return is_kept_of_debian(path);
+Tree::Place keep_of_debian(store::TemplateKind kind) {
+  return [kind](ArchiveEntry& entry) {
+    std::string_view path = entry.path;
+    if (path.starts_with("./")) path.remove_prefix(2);
+    return is_kept_of_debian(path, kind);
+  };
 }
 
 Result<void> unpack_manifest_source(Tree& tree, const TemplateManifest& manifest) {
   UnpackBudget budget;
   if (std::holds_alternative<store::DebianSource>(manifest.image)) {
     ATOLL_TRY(Fd tar, open_file(kDebianTar, O_RDONLY | O_NOFOLLOW));
-    return unpack_into(tree, tar.get(), budget, keep_of_debian);
+    return unpack_into(tree, tar.get(), budget, keep_of_debian(manifest.kind));
   }
   if (const auto* tar = std::get_if<store::RootfsTarSource>(&manifest.image)) {
     ATOLL_TRY(Fd file, open_in_pack(tar->path, 0));
@@ -167,7 +170,9 @@ Result<std::string> unpack_source() {
   UnpackBudget budget;
   ATOLL_TRY_VOID(install_npm(tree, manifest.npm, kNpm, budget));
   ATOLL_TRY_VOID(take_out(tree, manifest.remove));
-  if (manifest.kind == store::TemplateKind::kRoot) ATOLL_TRY_VOID(finish(tree));
+  if (manifest.kind != store::TemplateKind::kToolbox) ATOLL_TRY_VOID(finish(tree));
+  if (manifest.kind == store::TemplateKind::kMonitor)
+    ATOLL_TRY_VOID(add_unpacked_kernel(tree.root()));
   if (!manifest.files.empty()) {
     ATOLL_TRY(Fd files, open_in_pack(manifest.files, O_DIRECTORY));
     ATOLL_TRY_VOID(copy_pack_files(files.get(), tree.root()));

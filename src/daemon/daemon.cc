@@ -99,9 +99,13 @@ Task<void> take_up(Served served, const Options& options, std::function<void()> 
   if (!loaded) log_error("templates cannot be read", {loaded.error()});
   router.set_ready();
   log_info("ready");
-  // detached: the daemon's own life, as this
-  if (options.warm_pool)
-    asio::co_spawn(co_await asio::this_coro::executor, sandboxes.pool().run(), asio::detached);
+  using Walls = sandbox::WarmPool::Walls;
+  auto executor = co_await asio::this_coro::executor;
+  for (Walls walls : {Walls::kJails, Walls::kMachines}) {
+    auto filling = sandboxes.pool().run(walls);
+    // detached: the daemon's own life, as this
+    if (options.warm_pool) asio::co_spawn(executor, std::move(filling), asio::detached);
+  }
   while (true) {
     co_await sandboxes.wait_due();
     co_await sandboxes.sweep();

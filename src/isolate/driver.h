@@ -35,6 +35,8 @@ struct LaunchSpec {
   Nonce nonce;  // the agent repeats it in its hello, which proves who answers
   std::optional<Digest> toolbox = {};  // the image that it shall have at /opt/atoll
   std::optional<SnapshotId> snapshot = {};  // whose files it begins with
+  // It is a machine that the programs of this image run, with the image and the toolbox as disks.
+  std::optional<Digest> monitor = {};
 };
 
 enum class Programs : unsigned char { kRun, kFrozen };

@@ -285,6 +285,7 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
   if (spec.snapshot) made->files = snapshots.at(*spec.snapshot);
   agents_.emplace(spec.id, std::move(made));
   if (spec.toolbox) toolboxes.emplace(spec.id, *spec.toolbox);
+  if (spec.monitor) machines.insert(spec.id);
   co_return Result<void>();
 }
 

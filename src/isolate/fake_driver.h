@@ -64,6 +64,7 @@ class FakeDriver final : public Driver {
   uint16_t spoken_version = agent::kProtocolVersion;
   // Of those that were launched with one.
   std::map<SandboxId, Digest> toolboxes;
+  std::set<SandboxId> machines;  // that were launched with a monitor
   // How the next changes of limits fail, without changing anything.
   std::deque<Error> limit_change_errors;
   // How the next freezes and thaws fail, without doing anything; and what is frozen.

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "egress/policy_json.h"
 #include "linux/unix_socket.h"
+#include "microvm/machine.h"
 
 namespace atl::isolate {
 
@@ -22,6 +23,22 @@ warden::Request make_request(warden::Operation operation) {
 void set_id(warden::Request& request, const SandboxId& id) {
   std::string_view text = id.view();
   text.copy(request.sandbox_id.data(), text.size());
+}
+
+// What is enforced outside of a machine is what QEMU may use; its programs' own limits are inside.
+void set_machine(warden::Request& request, const Digest& monitor) {
+  request.monitor = monitor.bytes();
+  request.guest = {.memory_bytes = request.memory_bytes,
+                   .disk_bytes = request.disk_bytes,
+                   .cpu_millis = request.cpu_millis,
+                   .pids = request.pids,
+                   .open_files = request.open_files,
+                   .reserved = 0};
+  request.memory_bytes += microvm::kKernelMemoryBytes + microvm::kMonitorMemoryBytes;
+  request.disk_bytes += microvm::kMonitorDiskBytes;
+  request.cpu_millis = std::max(request.cpu_millis, microvm::kMonitorCpuMillis);
+  request.pids = microvm::kMonitorPids;
+  request.open_files = microvm::kMonitorOpenFiles;
 }
 
 void set_snapshot(warden::Request& request, const SnapshotId& id) {
@@ -99,6 +116,7 @@ Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
   request.nonce = spec.nonce;
   if (spec.toolbox) request.toolbox = spec.toolbox->bytes();
   if (spec.snapshot) set_snapshot(request, *spec.snapshot);
+  if (spec.monitor) set_machine(request, *spec.monitor);
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
   ATOLL_CO_TRY_VOID(to_result(answer.reply, "launch"));
   if (answer.sockets.size() != warden::kReplySockets)

@@ -1,17 +1,32 @@
-// The wall that a sandbox shall have at least. What this host cannot give is refused: nothing
-// degrades silently.
+// The wall that a sandbox shall have at least, and what a wall cannot do. What this host cannot
+// give is refused: nothing degrades silently.
 #pragma once
 
 #include <optional>
 
 #include "base/result.h"
+#include "store/sandbox_rows.h"
 #include "store/template_manifest.h"
 
 namespace atl::sandbox {
 
-// The stronger of what is asked for and what the template asks for can be had. kUnsupported with
-// reason isolation_unavailable or persistence_unavailable.
-Result<void> check_floor(const store::TemplateDefaults& defaults,
-                         std::optional<store::Isolation> asked = std::nullopt);
+// The walls of this host. The jail is everywhere; a machine needs its monitor.
+struct Offered {
+  std::optional<Digest> monitor = {};
+};
+
+// The weakest wall here that is not weaker than what is asked for and what the template asks for.
+// kUnsupported with reason isolation_unavailable or persistence_unavailable.
+Result<store::Isolation> choose_wall(const Offered& offered,
+                                     const store::TemplateDefaults& defaults,
+                                     std::optional<store::Isolation> asked = std::nullopt);
+
+// Whether a sandbox of this row can be what it says behind the wall that it has. kUnsupported with
+// reason not_behind_this_wall and the field that it is about.
+Result<void> check_wall(const store::SandboxRow& row);
+
+// What is done to a sandbox that exists. The same error.
+enum class Deed : unsigned char { kChangeLimits, kKeepFiles };
+Result<void> check_deed(const store::SandboxRow& row, Deed deed);
 
 }  // namespace atl::sandbox

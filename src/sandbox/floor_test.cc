@@ -9,9 +9,29 @@ using store::Isolation;
 using store::Persistence;
 using store::TemplateDefaults;
 
-TEST(Floor, WhatTheHostOffersPasses) {
-  EXPECT_TRUE(check_floor({}).ok());
-  EXPECT_TRUE(check_floor({}, Isolation::kJail).ok());
+const Offered kJailsOnly;
+const Offered kMachinesToo{Digest::parse(std::string(64, 'a'))};
+
+store::SandboxRow row_behind(const char* isolation) {
+  store::SandboxRow row{.id = SandboxId::draw(),
+                        .tenant = store::kLocalTenant,
+                        .image = *Digest::parse(std::string(64, 'b'))};
+  row.isolation = isolation;
+  return row;
+}
+
+void expect_wall(const Result<Isolation>& chosen, Isolation wanted) {
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ(*chosen, wanted);
+}
+
+TEST(Floor, TheWeakestWallThatIsEnoughIsChosen) {
+  expect_wall(choose_wall(kJailsOnly, {}), Isolation::kJail);
+  expect_wall(choose_wall(kMachinesToo, {}), Isolation::kJail);
+  for (Isolation asked : {Isolation::kGvisor, Isolation::kMicrovm}) {
+    expect_wall(choose_wall(kMachinesToo, {}, asked), Isolation::kMicrovm);
+    expect_wall(choose_wall(kMachinesToo, {.isolation = asked}), Isolation::kMicrovm);
+  }
 }
 
 TEST(Floor, AStrongerWallIsRefusedWhoeverAsks) {
@@ -25,19 +45,35 @@ TEST(Floor, AStrongerWallIsRefusedWhoeverAsks) {
       {Isolation::kGvisor, Isolation::kMicrovm, "the request asks for microvm"},
   };
   for (const auto& one : kCases) {
-    auto checked = check_floor({.isolation = one.of_template}, one.asked);
-    ASSERT_FALSE(checked.ok()) << one.said;
-    EXPECT_EQ(checked.error().reason(), "isolation_unavailable");
-    EXPECT_NE(checked.error().message().find(one.said), std::string::npos)
-        << checked.error().message();
+    auto chosen = choose_wall(kJailsOnly, {.isolation = one.of_template}, one.asked);
+    ASSERT_FALSE(chosen.ok()) << one.said;
+    EXPECT_EQ(chosen.error().reason(), "isolation_unavailable");
+    EXPECT_NE(chosen.error().message().find(one.said), std::string::npos)
+        << chosen.error().message();
   }
 }
 
 TEST(Floor, SandboxesThatShallOutliveTheirEndAreRefused) {
   for (Persistence kept : {Persistence::kPersistent, Persistence::kCheckpoint}) {
-    auto checked = check_floor({.persistence = kept});
-    ASSERT_FALSE(checked.ok());
-    EXPECT_EQ(checked.error().reason(), "persistence_unavailable");
+    auto chosen = choose_wall(kJailsOnly, {.persistence = kept});
+    ASSERT_FALSE(chosen.ok());
+    EXPECT_EQ(chosen.error().reason(), "persistence_unavailable");
+  }
+}
+
+TEST(Floor, WhatAMachineCannotDoIsRefusedByName) {
+  EXPECT_TRUE(check_wall(row_behind("jail")).ok());
+  EXPECT_TRUE(check_wall(row_behind("microvm")).ok());
+  store::SandboxRow row = row_behind("microvm");
+  row.network = R"({"allow":["example.com"]})";
+  ASSERT_FALSE(check_wall(row).ok());
+  EXPECT_EQ(check_wall(row).error().reason(), "not_behind_this_wall");
+  EXPECT_EQ(check_wall(row).error().field(), "network");
+  row.isolation = "jail";
+  EXPECT_TRUE(check_wall(row).ok());
+  for (Deed deed : {Deed::kChangeLimits, Deed::kKeepFiles}) {
+    EXPECT_TRUE(check_deed(row_behind("jail"), deed).ok());
+    EXPECT_EQ(check_deed(row_behind("microvm"), deed).error().reason(), "not_behind_this_wall");
   }
 }
 

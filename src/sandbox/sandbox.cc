@@ -16,6 +16,7 @@ namespace atl::sandbox {
 namespace asio = boost::asio;
 
 constexpr std::chrono::seconds kGreetingTime{10};
+constexpr std::chrono::seconds kBootTime{60};  // the same for a machine, which boots first
 constexpr std::chrono::milliseconds kReconnectPause{20};
 constexpr int kMaxSilentStreams = 20;  // in a row, each broken before its hello
 constexpr int kMaxViolations = 5;      // of the protocol, in its whole life
@@ -69,7 +70,8 @@ void Sandbox::begin_talk() {
 
 Task<Result<void>> Sandbox::attach() {
   begin_talk();
-  auto give_up = std::chrono::steady_clock::now() + kGreetingTime;
+  auto patience = row_.isolation == "jail" ? kGreetingTime : kBootTime;
+  auto give_up = std::chrono::steady_clock::now() + patience;
   while (!greeted_ && talks()) {
     bool notified = co_await changed_.wait_until(give_up);
     if (!notified && !greeted_) co_return Error(Code::kTimeout, "the agent did not greet in time");

@@ -4,6 +4,7 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "sandbox/floor.h"
 #include "sandbox/network.h"
 #include "sandbox/secrets.h"
 #include "sandbox/trust.h"
@@ -141,6 +142,8 @@ Task<Result<void>> change_sandbox(Services& services, std::shared_ptr<Sandbox> s
         .with_field("limits.open_files");
   store::SandboxRow after = changed_row(now, request, services.clock);
   ATOLL_CO_TRY_VOID(check_disk(after));
+  ATOLL_CO_TRY_VOID(check_wall(after));
+  if (changes_wall(now, after)) ATOLL_CO_TRY_VOID(check_deed(now, Deed::kChangeLimits));
   Secrets secrets(services.driver, now.tenant);
   if (request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(after.network));
   if (request.network) ATOLL_CO_TRY_VOID(co_await change_network(services, sandbox, after));

@@ -39,6 +39,9 @@ Result<void> check_usable(const Sandbox& held, const CreateSandbox& request) {
   if (request.on_name_conflict == OnNameConflict::kError) return taken("", "name_taken");
   if (held.row().template_name != request.template_name)
     return taken(", of the template " + held.row().template_name, "name_conflict");
+  auto wall = store::parse_isolation(held.row().isolation);
+  if (request.isolation && (!wall || *wall < *request.isolation))
+    return taken(", behind the weaker wall " + held.row().isolation, "name_conflict");
   if (is_up(held) || held.state() == State::kCreating) return {};
   return taken(", and it is " + std::string(state_name(held.state())), "name_taken");
 }
@@ -96,11 +99,13 @@ Result<store::SandboxRow> Sandboxes::make_row(
         .with_reason("template_not_found")
         .with_field("template");
   const auto& defaults = found->manifest.defaults;
-  ATOLL_TRY_VOID(check_floor(defaults));
+  ATOLL_TRY(store::Isolation wall,
+            choose_wall({templates_.monitor()}, defaults, request.isolation));
   store::SandboxRow row{.id = SandboxId::draw(), .tenant = tenant, .image = found->image};
   row.name = request.name;
   row.state = "creating";
   row.template_name = request.template_name;
+  row.isolation = isolation_name(wall);
   row.cpu_millis = request.cpu_millis.value_or(defaults.cpu_millis);
   row.memory_bytes = request.memory_bytes.value_or(defaults.memory_bytes);
   row.pids = request.pids.value_or(defaults.pids);
@@ -129,6 +134,7 @@ Result<store::SandboxRow> Sandboxes::make_row(
   row.ttl_from_ms = row.created_at_ms;
   row.generation = 1;
   fill_random(row.nonce);
+  ATOLL_TRY_VOID(check_wall(row));
   return row;
 }
 
@@ -155,8 +161,8 @@ Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox re
 
 Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox request) {
   auto begin = std::chrono::steady_clock::now();
-  // Before one of that name is found, which has no stronger wall either.
-  ATOLL_CO_TRY_VOID(check_floor({}, request.isolation));
+  Offered offered{templates_.monitor()};
+  ATOLL_CO_TRY_VOID(choose_wall(offered, {}, request.isolation));
   Secrets secrets(services_.driver, tenant);
   if (request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(*request.network));
   std::optional<store::SnapshotRow> snapshot;
@@ -282,6 +288,9 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolat
   auto begin = std::chrono::steady_clock::now();
   Starting starting(*this, sandbox->id());
   isolate::WallLimits wanted = limits_of(sandbox->row()).wall;
+  if (isolate.basis.monitor)
+    ATOLL_CO_TRY_VOID(
+        co_await services_.driver.set_programs(isolate.id, isolate::Programs::kRun));
   if (isolate.limits != wanted) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.change_limits(isolate.id, wanted));
     ATOLL_CO_TRY_VOID(co_await store_running(sandbox));
@@ -296,9 +305,9 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolat
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings) {
   const store::SandboxRow& row = sandbox->row();
   Starting starting(*this, row.id);
-  Basis basis{row.image, templates_.toolbox()};
-  isolate::LaunchSpec spec{row.id,    row.image,     limits_of(row).wall,
-                           row.nonce, basis.toolbox, row.snapshot};
+  Basis basis = basis_of(templates_, row);
+  isolate::LaunchSpec spec{row.id,        row.image,    limits_of(row).wall, row.nonce,
+                           basis.toolbox, row.snapshot, basis.monitor};
   auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   crash_point("create.launched");
@@ -308,7 +317,7 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   timings.launch = since(begin);
   // A copy would not have seen the files of a snapshot.
   std::optional<WarmAgent> copied;
-  if (!row.snapshot) copied = co_await pool_.copy(row, basis);
+  if (!row.snapshot && !basis.monitor) copied = co_await pool_.copy(row, basis);
   timings.from_zygote = copied.has_value();
   if (copied)
     sandbox->attach(std::move(*copied));

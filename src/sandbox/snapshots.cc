@@ -8,6 +8,7 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "sandbox/floor.h"
 #include "sandbox/pause.h"
 
 namespace atl::sandbox {
@@ -55,6 +56,7 @@ Task<Result<Kept>> Snapshots::cut(std::shared_ptr<Sandbox> sandbox, CutSnapshot 
 }
 
 Task<Result<Kept>> Snapshots::keep(std::shared_ptr<Sandbox> sandbox, CutSnapshot request) {
+  ATOLL_CO_TRY_VOID(check_deed(sandbox->row(), Deed::kKeepFiles));
   store::TenantId tenant = sandbox->row().tenant;
   auto count = [tenant](store::Catalog& catalog) { return catalog.snapshots().count(tenant); };
   ATOLL_CO_TRY(uint64_t held, co_await services_.ledger.run(count));

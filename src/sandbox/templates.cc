@@ -16,6 +16,7 @@ constexpr size_t kMaxManifestBytes = 256 * 1024;
 constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr std::string_view kVersionMark = "@sha256:";
 constexpr std::string_view kToolbox = "toolbox";
+constexpr std::string_view kMonitor = "microvm";
 
 struct Reference {
   std::string name;
@@ -164,6 +165,12 @@ Result<std::optional<store::Template>> Templates::find_template(store::TenantId 
                                      "start from it")
         .with_reason("template_is_toolbox")
         .with_field("template");
+  if (found->manifest.kind == store::TemplateKind::kMonitor)
+    return Error(Code::kInvalid, "the template " + found->name +
+                                     " is what runs sandboxes that are machines; none can start "
+                                     "from it")
+        .with_reason("template_is_monitor")
+        .with_field("template");
   if (found->image)
     return std::optional(
         store::Template{.manifest = std::move(found->manifest), .image = *found->image});
@@ -190,11 +197,18 @@ Result<std::vector<KnownTemplate>> Templates::list(store::TenantId tenant) {
   return all;
 }
 
-std::optional<Digest> Templates::toolbox() {
-  auto found = find(store::kLocalTenant, kToolbox);
-  if (!found || !*found || (*found)->manifest.kind != store::TemplateKind::kToolbox)
-    return std::nullopt;
+std::optional<Digest> Templates::find_for_all(std::string_view name, store::TemplateKind kind) {
+  auto found = find(store::kLocalTenant, name);
+  if (!found || !*found || (*found)->manifest.kind != kind) return std::nullopt;
   return (*found)->image;
+}
+
+std::optional<Digest> Templates::toolbox() {
+  return find_for_all(kToolbox, store::TemplateKind::kToolbox);
+}
+
+std::optional<Digest> Templates::monitor() {
+  return find_for_all(kMonitor, store::TemplateKind::kMonitor);
 }
 
 Result<std::vector<Digest>> Templates::images() {

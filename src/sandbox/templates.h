@@ -52,6 +52,8 @@ class Templates {
   // The image that every sandbox has at /opt/atoll: the operator's own or the host's, if it is
   // built; a tenant's template of that name is none.
   std::optional<Digest> toolbox();
+  // The image whose programs run machines, in the same way.
+  std::optional<Digest> monitor();
   // Every image that a row or an installed template names.
   Result<std::vector<Digest>> images();
   std::vector<Digest> packs() const;
@@ -70,6 +72,7 @@ class Templates {
                           const std::optional<Digest>& version) const;
   // Those that come with Atoll; read again when their directory has changed.
   const std::vector<KnownTemplate>& built_in();
+  std::optional<Digest> find_for_all(std::string_view name, store::TemplateKind kind);
   // What is installed under this very name.
   Result<std::optional<KnownTemplate>> find_installed(const std::string& name);
   // What is installed or comes with Atoll, by name or alias.

@@ -19,10 +19,13 @@ constexpr std::chrono::milliseconds kBreath{10};
 constexpr std::chrono::seconds kFailurePause{5};
 // What an isolate in which nothing runs but an interpreter is counted with.
 constexpr uint64_t kIdleMemoryBytes = 16ull << 20;
+constexpr uint64_t kIdleMachineBytes = 256ull << 20;
 
-Limits idle_limits(const isolate::WallLimits& limits) {
+Limits idle_limits(const WarmIsolate& isolate) {
+  const isolate::WallLimits& limits = isolate.limits;
   Limits idle{.wall = limits, .output_bytes = 0};
-  idle.wall.memory_bytes = std::min(limits.memory_bytes, kIdleMemoryBytes);
+  uint64_t most = isolate.basis.monitor ? kIdleMachineBytes : kIdleMemoryBytes;
+  idle.wall.memory_bytes = std::min(limits.memory_bytes, most);
   idle.wall.disk_bytes = 0;
   return idle;
 }
@@ -40,6 +43,7 @@ isolate::WallLimits default_limits(const store::TemplateDefaults& defaults) {
 // What cannot be changed once an isolate is up.
 bool can_become(const WarmIsolate& isolate, const store::SandboxRow& row, const Basis& basis) {
   isolate::WallLimits wanted = limits_of(row).wall;
+  if (basis.monitor && isolate.limits != wanted) return false;
   return isolate.basis == basis && isolate.limits.open_files == wanted.open_files &&
          isolate.limits.on_oom == wanted.on_oom && wanted.required_extras == 0;
 }
@@ -51,6 +55,12 @@ uint64_t microseconds_since(SteadyTime start) {
 }
 
 }  // namespace
+
+Basis basis_of(Templates& templates, const store::SandboxRow& row) {
+  Basis basis{row.image, templates.toolbox()};
+  if (row.isolation == "microvm") basis.monitor = templates.monitor();
+  return basis;
+}
 
 WarmPool::WarmPool(Services& services, Admission& admission, Templates& templates)
     : services_(services),
@@ -65,7 +75,7 @@ std::optional<WarmIsolate> WarmPool::take(const store::SandboxRow& row) {
   Pool& pool = found->second;
   pool.demand.count(services_.clock.steady_now());
   changed_.notify_all();
-  Basis basis{row.image, templates_.toolbox()};
+  Basis basis = basis_of(templates_, row);
   auto fits = [&](const WarmIsolate& isolate) { return can_become(isolate, row, basis); };
   auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), fits);
   ++(chosen == pool.ready.end() ? counts_.misses : counts_.hits);
@@ -112,13 +122,15 @@ std::vector<Digest> WarmPool::images() const {
   return used;
 }
 
-Task<void> WarmPool::run() {
+Task<void> WarmPool::run(Walls walls) {
   while (true) {
     auto found = find_templates();
     if (!found) log_warning("templates cannot be read", {found.error()});
     memory_is_short_ = admission_.memory_is_short();
     std::vector<std::string> names;
-    for (const auto& [name, pool] : pools_) names.push_back(name);
+    for (const auto& [name, pool] : pools_)
+      if (pool.basis && pool.basis->monitor.has_value() == (walls == Walls::kMachines))
+        names.push_back(name);
     bool busy = false;
     for (const std::string& name : names) {
       bool tended = co_await tend(name);
@@ -140,14 +152,17 @@ Result<void> WarmPool::find_templates() {
   // Those that everybody may use; one that is not built is not built for this.
   ATOLL_TRY(std::vector<KnownTemplate> all, templates_.list(store::kLocalTenant));
   std::optional<Digest> toolbox = templates_.toolbox();
+  Offered offered{templates_.monitor()};
   for (const KnownTemplate& known : all) {
     const store::TemplateManifest& manifest = known.manifest;
     bool wants = known.image && !manifest.pool_singleton && manifest.pool_warm > 0;
-    if (wants && check_floor(manifest.defaults).ok()) {
+    auto wall = choose_wall(offered, manifest.defaults);
+    if (wants && wall) {
       Pool& pool = pools_[known.name];
       pool.floor = manifest.pool_warm;
       pool.ceiling = manifest.pool_max;
       pool.basis = Basis{*known.image, toolbox};
+      if (*wall == store::Isolation::kMicrovm) pool.basis->monitor = offered.monitor;
       pool.program = waiting_start(manifest);
     }
   }
@@ -172,7 +187,8 @@ std::optional<WarmIsolate> WarmPool::take_spare(Pool& pool) {
 
 Task<bool> WarmPool::tend(std::string name) {
   Pool& pool = pools_[name];  // none is ever erased
-  if (pool.floor > 0 && pool.program && zygotes_.wants(name, *pool.basis)) {
+  bool copies = pool.program && !pool.basis->monitor;  // memory is not lent to machines
+  if (pool.floor > 0 && copies && zygotes_.wants(name, *pool.basis)) {
     co_await make_zygote(name, *pool.basis);
     co_return true;
   }
@@ -227,11 +243,13 @@ Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
   ATOLL_CO_TRY(auto found, templates_.find(store::kLocalTenant, name));
   if (!found || !found->image) co_return Error(Code::kNotFound, "the template is gone");
   WarmIsolate isolate{.id = SandboxId::draw(), .basis = {*found->image, templates_.toolbox()}};
+  isolate.basis.monitor = pools_[name].basis->monitor;
   isolate.limits = default_limits(found->manifest.defaults);
   fill_random(isolate.nonce);
-  ATOLL_CO_TRY(isolate.reservation, admission_.reserve(idle_limits(isolate.limits)));
+  ATOLL_CO_TRY(isolate.reservation, admission_.reserve(idle_limits(isolate)));
   isolate::LaunchSpec spec{isolate.id, isolate.basis.image, isolate.limits, isolate.nonce,
                            isolate.basis.toolbox};
+  spec.monitor = isolate.basis.monitor;
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   std::optional<agent::Start> start = waiting_start(found->manifest);
   Imprint imprint;
@@ -241,13 +259,18 @@ Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
     start = zygote_start(std::move(*start));
   CopyOf of{imprint};
   auto agent = co_await warm_agent(services_, isolate.id, isolate.nonce, start, of);
-  if (agent) {
+  Result<void> ready;
+  if (!agent)
+    ready = std::move(agent).error();
+  else if (spec.monitor)  // an idle machine would use the processor
+    ready = co_await services_.driver.set_programs(isolate.id, isolate::Programs::kFrozen);
+  if (ready) {
     isolate.agent = std::move(*agent);
     co_return isolate;
   }
-  if (imprint) zygotes_.fail(name, isolate.basis, agent.error());
+  if (imprint) zygotes_.fail(name, isolate.basis, ready.error());
   co_await remove(isolate.id);
-  co_return std::move(agent).error();
+  co_return std::move(ready).error();
 }
 
 }  // namespace atl::sandbox

@@ -23,6 +23,9 @@
 
 namespace atl::sandbox {
 
+// What a sandbox of this row is to stand on.
+Basis basis_of(Templates& templates, const store::SandboxRow& row);
+
 struct WarmIsolate {
   SandboxId id;
   Basis basis;
@@ -46,6 +49,7 @@ class WarmPool {
   WarmPool(Services& services, Admission& admission, Templates& templates);
 
   // One that can become a sandbox of this row, whose limits may still have to be changed.
+  // One that is a machine stands still until Programs::kRun.
   std::optional<WarmIsolate> take(const store::SandboxRow& row);
   // Gives up the isolate that has waited longest, to make room; false if there is none.
   Task<bool> give_up_one();
@@ -55,8 +59,10 @@ class WarmPool {
   // Removes an isolate that was taken and not used.
   Task<void> discard(WarmIsolate isolate);
 
-  // Fills the pools and lets them shrink, for the life of this process.
-  Task<void> run();
+  // Fills the pools and lets them shrink, for the life of this process. Machines apart, because
+  // each takes seconds to boot.
+  enum class Walls : unsigned char { kJails, kMachines };
+  Task<void> run(Walls walls);
 
   const WarmCounts& counts() const { return counts_; }
   const Zygotes& zygotes() const { return zygotes_; }

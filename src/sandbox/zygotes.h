@@ -24,6 +24,7 @@ namespace atl::sandbox {
 struct Basis {
   Digest image;
   std::optional<Digest> toolbox = {};
+  std::optional<Digest> monitor = {};  // of one that is a machine
   bool operator==(const Basis&) const = default;
 };
 

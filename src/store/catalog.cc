@@ -305,6 +305,10 @@ CREATE TABLE tenant_settings (
     R"sql(
 ALTER TABLE tenant_settings ADD COLUMN network TEXT NOT NULL DEFAULT '{}';
 )sql",
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN isolation TEXT NOT NULL DEFAULT 'jail'
+  CHECK (isolation IN ('jail', 'gvisor', 'microvm'));
+)sql",
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ struct SandboxRow {
   std::string state = "creating";        // "creating" | "running" | "deleting" | "failed"
   std::string template_name = {};
   Digest image;
+  std::string isolation = "jail";  // the wall that it has: "jail" | "gvisor" | "microvm"
   uint32_t cpu_millis = 0;
   uint64_t memory_bytes = 0;
   uint32_t pids = 0;

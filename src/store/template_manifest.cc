@@ -142,7 +142,7 @@ void read_choice(TomlSection& section, std::string_view key,
 constexpr std::array<std::string_view, 3> kIsolations = {"jail", "gvisor", "microvm"};
 constexpr std::array<std::string_view, 3> kPersistences = {"ephemeral", "persistent", "checkpoint"};
 constexpr std::array<std::string_view, 2> kOutputModes = {"text", "rich"};
-constexpr std::array<std::string_view, 2> kKinds = {"root", "toolbox"};
+constexpr std::array<std::string_view, 3> kKinds = {"root", "toolbox", "monitor"};
 
 void read_debian(TomlSection& debian, DebianSource& source) {
   debian.require(debian.text("suite", source.suite), "suite");

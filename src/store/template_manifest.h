@@ -54,9 +54,10 @@ std::optional<Isolation> parse_isolation(std::string_view name);
 
 enum class Persistence : unsigned char { kEphemeral, kPersistent, kCheckpoint };
 enum class OutputMode : unsigned char { kText, kRich };
-// What an image is for: sandboxes start from it, or have it at /opt/atoll. The packages of a
-// toolbox are unpacked as they are: nothing they depend on comes along, nothing of them is run.
-enum class TemplateKind : unsigned char { kRoot, kToolbox };
+// What an image is for: sandboxes start from it, have it at /opt/atoll, or are machines that its
+// programs run. The packages of a toolbox are unpacked as they are: nothing they depend on comes
+// along, nothing of them is run.
+enum class TemplateKind : unsigned char { kRoot, kToolbox, kMonitor };
 
 struct TemplateDefaults {
   Isolation isolation = Isolation::kJail;  // the floor

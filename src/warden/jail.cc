@@ -2,11 +2,9 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -18,12 +16,10 @@
 
 #include "agent/birth_record.h"
 #include "base/file.h"
-#include "linux/capabilities.h"
-#include "linux/masks.h"
+#include "linux/confinement.h"
 #include "linux/mounts.h"
-#include "linux/open_resolved.h"
 #include "linux/resource_limits.h"
-#include "linux/signals.h"
+#include "linux/sandbox_root.h"
 #include "linux/unix_socket.h"
 
 namespace atl::warden {
@@ -32,41 +28,10 @@ namespace {
 constexpr uint64_t kNoSuidNoDev = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 // The agent raises its own limit to the hard one, for the pipes of its execs.
 constexpr rlim_t kAgentOpenFiles = 4096;
-// The kernel's own default: enough for programs that lock keys into memory. Locked pages count
-// against the memory limit like all others.
-constexpr rlim_t kLockedBytes = 8 << 20;
-constexpr rlim_t kMessageQueueBytes = 819'200;  // the kernel's default too
-constexpr rlim_t kPendingSignalsPerProcess = 16;
-constexpr int kSudoBacklog = 64;
 // Over a directory that every host has and nobody needs here; the pivot takes it away with the
 // rest.
 constexpr const char* kScratch = "/sys";
-// Of the 3,072 that the kernel gives to all sandboxes together.
-constexpr const char* kMaxTerminals = "64";
-
-// What the agent needs to start programs as any user inside and to keep them off its own memory.
-constexpr uint64_t kAgentCapabilities = linux::capability_mask(
-    {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_KILL,
-     CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
-
-Result<void> set_limits(unsigned pids) {
-  // No real-time priority and none above the ordinary one: both would take from other sandboxes.
-  for (auto resource : {RLIMIT_RTPRIO, RLIMIT_NICE})
-    ATOLL_TRY_VOID(linux::lower_limit(resource, 0));
-  ATOLL_TRY_VOID(linux::lower_limit(RLIMIT_MEMLOCK, kLockedBytes));
-  ATOLL_TRY_VOID(linux::lower_limit(RLIMIT_MSGQUEUE, kMessageQueueBytes));
-  ATOLL_TRY_VOID(linux::lower_limit(RLIMIT_SIGPENDING, kPendingSignalsPerProcess * pids));
-  // 0 would not stop a core_pattern that is a pipe.
-  return linux::set_limit(RLIMIT_CORE, 1, 1);
-}
-
-Result<void> drop_capabilities() {
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::system("set no_new_privs");
-  ATOLL_TRY_VOID(linux::limit_bounding_set(kAgentCapabilities));
-  // execve as uid 0 gives back the bounding set, so that is what makes it last.
-  return linux::set_capabilities(
-      {.effective = kAgentCapabilities, .permitted = kAgentCapabilities});
-}
+constexpr const char* kMasks = "/sys/masks";
 
 }  // namespace
 
@@ -130,7 +95,9 @@ Result<void> Jail::receive_trees() {
   devices_ = std::move(message->fds[2]);
   masks_ = std::move(message->fds[3]);
   tools_ = std::move(message->fds[4]);
-  toolbox_ = std::move(message->fds[5]);
+  bool has_disk = plan_.wall == Wall::kMicrovm;
+  if (has_disk) disk_ = std::move(message->fds[5]);
+  toolbox_ = std::move(message->fds[has_disk ? 6 : 5]);
   return tell_spawner(kIdsMapped);
 }
 
@@ -175,86 +142,39 @@ Result<void> Jail::build_root() {
                                       {"volatile", ""}},
                                      kNoSuidNoDev));
   ATOLL_TRY_VOID(linux::attach_mount_at(root_.get(), scratch.get(), "root"));
-  return mount_toolbox();
+  if (plan_.wall == Wall::kMicrovm || !toolbox_) return {};
+  return linux::attach_toolbox(root_.get(), toolbox_.get());
 }
 
-// An image without the directory has that of the lowest layer. Where /opt is something else there
-// is no toolbox: contexts do without, and say so.
-Result<void> Jail::mount_toolbox() {
-  if (!toolbox_) return {};
-  auto target = linux::open_mount_target(root_.get(), "opt/atoll");
-  int why = target ? 0 : target.error().system_errno();
-  if (why == ENOENT || why == ENOTDIR || why == ELOOP) return {};
-  if (!target) return std::move(target).error();
-  return linux::attach_mount(toolbox_.get(), target->get());
-}
-
-Result<void> Jail::mount_devices() {
-  ATOLL_TRY(Fd dev, linux::open_mount_target(root_.get(), "dev"));
-  ATOLL_TRY_VOID(linux::attach_mount(devices_.get(), dev.get()));
-  ATOLL_TRY(
-      Fd pts,
-      linux::make_mount(
-          "devpts", {{"gid", "5"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"max", kMaxTerminals}},
-          MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
-  ATOLL_TRY_VOID(linux::attach_mount_at(pts.get(), devices_.get(), "pts"));
-  ATOLL_TRY(Fd shm,
-            linux::make_mount("tmpfs", {{"size", "64m"}, {"nr_inodes", "65536"}, {"mode", "1777"}},
-                              kNoSuidNoDev));
-  ATOLL_TRY_VOID(linux::attach_mount_at(shm.get(), devices_.get(), "shm"));
-  if (fchmodat(shm.get(), ".", 01777, 0) != 0) return Error::system("chmod /dev/shm");
-  return {};
-}
+Result<void> Jail::mount_devices() { return linux::attach_devices(root_.get(), devices_.get()); }
 
 Result<void> Jail::mount_proc_and_run() {
-  ATOLL_TRY(Fd proc_target, linux::open_mount_target(root_.get(), "proc"));
-  ATOLL_TRY(proc_, linux::make_mount("proc", {}, kNoSuidNoDev | MOUNT_ATTR_NOEXEC));
-  ATOLL_TRY_VOID(linux::attach_mount(proc_.get(), proc_target.get()));
-  ATOLL_TRY(Fd run_target, linux::open_mount_target(root_.get(), "run"));
-  ATOLL_TRY(Fd run,
-            linux::make_mount("tmpfs", {{"size", "16m"}, {"nr_inodes", "16384"}, {"mode", "0755"}},
-                              kNoSuidNoDev));
-  ATOLL_TRY_VOID(linux::attach_mount(run.get(), run_target.get()));
-  return fill_run(run.get());
+  ATOLL_TRY(proc_, linux::attach_proc(root_.get()));
+  ATOLL_TRY(run_atoll_, linux::attach_run(root_.get(), tools_.get()));
+  return plan_.wall == Wall::kMicrovm ? mount_disks() : Result<void>();
 }
 
-// In /run, because it is new and empty: no image can have put anything in the way, and the layer
-// stays as it is.
-Result<void> Jail::fill_run(int run) {
-  for (const char* name : {"atoll", "atoll/bin"})
-    if (mkdirat(run, name, 0755) != 0) return Error::system(std::string("mkdir /run/") + name);
-  ATOLL_TRY(run_atoll_, open_at(run, "atoll", O_RDONLY | O_DIRECTORY));
-  return linux::attach_mount_at(tools_.get(), run_atoll_.get(), "bin");
+// Files, which the machine reads as disks; nothing here mounts them.
+Result<void> Jail::mount_disks() {
+  const std::pair<const char*, const Fd*> disks[] = {{"image", &disk_}, {"toolbox", &toolbox_}};
+  for (const auto& [name, mount] : disks) {
+    if (!*mount) continue;
+    ATOLL_TRY([[maybe_unused]] Fd file,
+              open_at(run_atoll_.get(), name, O_WRONLY | O_CREAT | O_EXCL, 0444));
+    ATOLL_TRY_VOID(linux::attach_mount_at(mount->get(), run_atoll_.get(), name));
+  }
+  return {};
 }
 
 Result<void> Jail::mask_kernel_files() {
-  ATOLL_TRY_VOID(linux::mask_proc(proc_.get(), std::string(kScratch) + "/masks"));
-  ATOLL_TRY(Fd sys_target, linux::open_mount_target(root_.get(), "sys"));
-  ATOLL_TRY(Fd sys, linux::clone_empty_directory(masks_.get()));
-  return linux::attach_mount(sys.get(), sys_target.get());
+  return linux::mask_kernel_files(root_.get(), proc_.get(), {masks_.get(), kMasks});
 }
 
-// An image without the file has that of the lowest layer. A link to nowhere is left as it is.
 Result<void> Jail::name_the_resolver() {
-  uint64_t resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-  Fd target =
-      linux::open_resolved(root_.get(), "etc/resolv.conf", {.flags = O_PATH, .resolve = resolve});
-  struct stat status;
-  if (!target || fstat(target.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  std::string source = std::string(kScratch) + "/masks/" + linux::kResolverFile;
-  ATOLL_TRY(Fd file, linux::clone_mount(AT_FDCWD, source));
-  return linux::attach_mount(file.get(), target.get());
+  return linux::attach_resolver(root_.get(), {masks_.get(), kMasks});
 }
 
-Result<void> Jail::pivot() {
-  if (fchdir(root_.get()) != 0) return Error::system("chdir to the new root");
-  if (syscall(SYS_pivot_root, ".", ".") != 0) return Error::system("pivot_root");
-  // The old root now lies over the new one at ".".
-  if (umount2(".", MNT_DETACH) != 0) return Error::system("detach the old root");
-  ATOLL_TRY_VOID(linux::check_nothing_above("."));
-  if (chdir("/") != 0) return Error::system("chdir /");
-  return {};
-}
+Result<void> Jail::pivot() { return linux::pivot_into(root_.get()); }
 
 Result<void> Jail::join_network() {
   ATOLL_TRY(network_, expect(plan_.network, kNetworkIsHere));
@@ -264,9 +184,7 @@ Result<void> Jail::join_network() {
 
 // A socket belongs to the network namespace it is made in, so not before that is joined.
 Result<void> Jail::listen_for_sudo() {
-  ATOLL_TRY(sudo_, linux::listen_at(run_atoll_.get(), "sudo", SOCK_SEQPACKET, kSudoBacklog));
-  if (fchmodat(run_atoll_.get(), "sudo", 0666, 0) != 0)
-    return Error::system("chmod /run/atoll/sudo");
+  ATOLL_TRY(sudo_, linux::listen_for_sudo(run_atoll_.get()));
   return {};
 }
 
@@ -280,12 +198,7 @@ Result<void> Jail::release_spawner() {
   return tell_spawner(kRootReady, fds);
 }
 
-Result<void> Jail::confine() {
-  setsid();  // fails only for a process that leads a group already, which does no harm
-  ATOLL_TRY_VOID(set_limits(plan_.pids));
-  ATOLL_TRY_VOID(linux::reset_signals());
-  return drop_capabilities();
-}
+Result<void> Jail::confine() { return linux::confine_agent(plan_.pids); }
 
 Result<void> Jail::execute_agent() {
   std::vector<linux::Placement> places = {
@@ -294,7 +207,8 @@ Result<void> Jail::execute_agent() {
       {plan_.probe, agent::kProbeFd},       {sudo_.get(), agent::kSudoFd}};
   int number = agent::kMemoryEventsFd;
   for (int counter : plan_.counters) places.push_back({counter, number++});
-  return execute(places, agent::kLastBirthFd, nullptr);
+  const char* role = plan_.wall == Wall::kMicrovm ? agent::kKeeperRole : nullptr;
+  return execute(places, agent::kLastBirthFd, role);
 }
 
 void Jail::run_spawner(int parent_end) {

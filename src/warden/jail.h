@@ -27,9 +27,12 @@ inline constexpr char kRootReady = 'R';  // with the network namespace
 inline constexpr char kNetworkIsHere = 'N';
 
 enum class Spawner : unsigned char { kNone, kNeeded };
+// What process 1 is: the agent itself, or the keeper of a machine that has the agent inside.
+enum class Wall : unsigned char { kJail, kMicrovm };
 
 struct JailPlan {
   Spawner spawner = Spawner::kNone;
+  Wall wall = Wall::kJail;
   std::string host_name;
   unsigned pids = 0;        // the limit, which that of pending signals follows
   int sync = -1;            // to the helper
@@ -67,8 +70,7 @@ class Jail {
   Result<void> build_root();
   Result<void> mount_devices();
   Result<void> mount_proc_and_run();
-  Result<void> fill_run(int run);
-  Result<void> mount_toolbox();
+  Result<void> mount_disks();
   Result<void> mask_kernel_files();
   Result<void> name_the_resolver();
   Result<void> pivot();
@@ -87,8 +89,8 @@ class Jail {
   Result<void> execute(std::span<const linux::Placement> places, int last, const char* role);
 
   JailPlan plan_;
-  Fd image_, layer_, devices_, masks_, tools_, toolbox_, root_, proc_, run_atoll_, network_, sudo_,
-      spawner_;
+  Fd image_, layer_, devices_, masks_, tools_, toolbox_, disk_, root_, proc_, run_atoll_, network_,
+      sudo_, spawner_;
 };
 
 }  // namespace atl::warden

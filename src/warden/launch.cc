@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "linux/mounts.h"
 #include "linux/pidfd.h"
+#include "linux/root_file.h"
 #include "linux/sealed_memory.h"
 #include "linux/unix_socket.h"
 #include "warden/enforcement.h"
@@ -134,8 +135,8 @@ Result<void> Launch::find_pool() { return check_pool(host_); }
 Result<void> Launch::make_layer() { return create_layer(host_, id_, request_); }
 
 Result<void> Launch::find_image() {
-  if (has_toolbox()) ATOLL_TRY_VOID(mount_image(host_, toolbox_));
-  return mount_image(host_, image_);
+  if (has_toolbox() && wall() == Wall::kJail) ATOLL_TRY_VOID(mount_image(host_, toolbox_));
+  return mount_image(host_, root());
 }
 
 Result<void> Launch::make_groups() {
@@ -165,6 +166,7 @@ Result<Fd> Launch::make_birth_record() const {
   birth.has_sudo = 1;
   static_assert(sizeof birth.nonce == sizeof request_.nonce);
   birth.nonce = request_.nonce;
+  birth.guest = request_.guest;
   take_armed_point("atoll-agent").copy(birth.crash_at.data(), birth.crash_at.size() - 1);
   char bytes[sizeof birth];
   std::memcpy(bytes, &birth, sizeof birth);
@@ -181,6 +183,7 @@ Result<void> Launch::clone_jail() {
       return Error::system("SO_PASSCRED");
   }
   JailPlan plan = {.spawner = spawner(),
+                   .wall = wall(),
                    .host_name = "atoll-" + std::string(id_.view().substr(0, 8)),
                    .pids = request_.pids,
                    .sync = pair.theirs.get(),
@@ -230,10 +233,20 @@ Result<Fd> Launch::clone_image(const Digest& image, int user_namespace) const {
                         MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, user_namespace);
 }
 
+Result<Fd> Launch::clone_image_file(const Digest& image) const {
+  std::string name = image.string() + ".erofs";
+  ATOLL_TRY_VOID(linux::open_root_file(host_.stored_images.get(), name, O_RDONLY));
+  // By path: the open directory is in the host's mount namespace, and mounts are cloned in one's own.
+  ATOLL_TRY(Fd mount, linux::clone_mount(AT_FDCWD, host_.state_dir + "/images/" + name));
+  uint64_t attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+  ATOLL_TRY_VOID(linux::set_attributes(mount.get(), {.set = attributes | MOUNT_ATTR_NOSUID}));
+  return mount;
+}
+
 Result<void> Launch::send_trees() {
   ATOLL_TRY(Fd user_namespace,
             open_file("/proc/" + std::to_string(birth_.jail_pid) + "/ns/user", O_RDONLY));
-  ATOLL_TRY(Fd image, clone_image(image_, user_namespace.get()));
+  ATOLL_TRY(Fd image, clone_image(root(), user_namespace.get()));
   ATOLL_TRY(Fd layer, clone_for_jail(host_.run_dir + "/pool/" + id_.string(), MOUNT_ATTR_NODEV,
                                      user_namespace.get()));
   ATOLL_TRY(Fd devices,
@@ -243,9 +256,14 @@ Result<void> Launch::send_trees() {
   ATOLL_TRY(Fd tools,
             clone_for_jail(host_.run_dir + "/tools", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, -1));
   std::vector<int> fds = {image.get(), layer.get(), devices.get(), masks.get(), tools.get()};
-  Fd toolbox;
+  Fd disk, toolbox;
+  if (wall() == Wall::kMicrovm) {
+    ATOLL_TRY(disk, clone_image_file(image_));
+    fds.push_back(disk.get());
+  }
   if (has_toolbox()) {
-    ATOLL_TRY(toolbox, clone_image(toolbox_, user_namespace.get()));
+    ATOLL_TRY(toolbox, wall() == Wall::kMicrovm ? clone_image_file(toolbox_)
+                                                : clone_image(toolbox_, user_namespace.get()));
     fds.push_back(toolbox.get());
   }
   return linux::send_byte(sync_.get(), kTrees, fds);

@@ -70,8 +70,18 @@ class Launch {
   Result<Fd> make_birth_record() const;
   Result<Fd> clone_for_jail(const std::string& path, uint64_t attributes, int user_namespace) const;
   Result<Fd> clone_image(const Digest& image, int user_namespace) const;
+  // The file of an image, for a machine to read as a disk.
+  Result<Fd> clone_image_file(const Digest& image) const;
   Spawner spawner() const;
-  bool has_toolbox() const { return toolbox_.bytes() != decltype(request_.toolbox){}; }
+  Wall wall() const { return is_set(request_.monitor) ? Wall::kMicrovm : Wall::kJail; }
+  static bool is_set(const std::array<unsigned char, Digest::kBytes>& digest) {
+    return digest != std::array<unsigned char, Digest::kBytes>{};
+  }
+  bool has_toolbox() const { return is_set(request_.toolbox); }
+  // What it stands on.
+  Digest root() const {
+    return wall() == Wall::kMicrovm ? Digest::from_bytes(request_.monitor) : image_;
+  }
 
   const Host& host_;
   const Request& request_;

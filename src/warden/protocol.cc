@@ -46,6 +46,18 @@ Result<void> check_limits(const Request& request) {
   return {};
 }
 
+Result<void> check_guest(const Request& request) {
+  const agent::GuestLimits& guest = request.guest;
+  if (is_zero(request.monitor))
+    return is_zero(guest) ? Result<void>() : invalid("limits of no machine");
+  bool good = between(guest.cpu_millis, kMinCpuMillis, kMaxCpuMillis) &&
+              between(guest.pids, kMinPids, kMaxPids) &&
+              between(guest.memory_bytes, kMinMemoryBytes, request.memory_bytes) &&
+              between(guest.disk_bytes, kMinDiskBytes, request.disk_bytes) &&
+              between(guest.open_files, kMinOpenFiles, kMaxOpenFiles) && guest.reserved == 0;
+  return good ? Result<void>() : invalid("bad limits of a machine");
+}
+
 Result<void> check_birth_fields(const Request& request) {
   if (!between(request.open_files, kMinOpenFiles, kMaxOpenFiles)) return invalid("bad open_files");
   if (request.on_oom > OnOom::kEndSandbox) return invalid("bad on_oom");
@@ -53,7 +65,7 @@ Result<void> check_birth_fields(const Request& request) {
   if (is_zero(request.nonce)) return invalid("no nonce");
   if (!is_zero(request.snapshot_id) && !is_snapshot_id(request.snapshot_id))
     return invalid("bad snapshot id");
-  return {};
+  return check_guest(request);
 }
 
 constexpr const char* kUnusedField = "a field that this operation does not use is set";
@@ -80,7 +92,8 @@ Result<void> check_snapshot(const Request& request) {
 Result<void> check_no_birth_fields(const Request& request) {
   bool none = request.open_files == 0 && is_zero(request.on_oom) && request.required == 0 &&
               is_zero(request.image) != (request.operation == Operation::kRemoveImage) &&
-              is_zero(request.nonce) && is_zero(request.toolbox);
+              is_zero(request.nonce) && is_zero(request.toolbox) && is_zero(request.monitor) &&
+              is_zero(request.guest);
   return none ? check_snapshot(request) : invalid(kUnusedField);
 }
 

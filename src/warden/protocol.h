@@ -14,6 +14,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "agent/birth_record.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/snapshot_id.h"
@@ -101,8 +102,12 @@ struct Request {
   uint8_t also_reserved[4];
   // What the layer began with, which counts too: kLaunch, kLimits and kSnapshot.
   uint64_t inherited_bytes;
+  // kLaunch: the root of a jail in which a machine runs, whose disks are `image` and `toolbox`, and
+  // what is enforced in that. All zero: `image` is the root.
+  std::array<unsigned char, Digest::kBytes> monitor;
+  agent::GuestLimits guest;
 };
-static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 192);
+static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 256);
 
 struct Message {
   Request request;

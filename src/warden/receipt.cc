@@ -108,13 +108,16 @@ Facts demands(const ReceiptSubject& subject) {
 }
 
 // Tab-separated, because values have blanks in them; the notary makes JSON of it.
-Result<void> store(int record, const SandboxId& id, const std::vector<linux::ComparedFact>& lines) {
-  std::string text = fmt::format("sandbox\t{}\n", id.view());
+Result<void> store(const ReceiptSubject& subject, const std::vector<linux::ComparedFact>& lines) {
+  std::string text = fmt::format("sandbox\t{}\n", subject.id.view());
   text += fmt::format("made_at\t{}\n", to_rfc3339(SystemClock().wall_now()));
-  text += "driver\tjail\n" + fmt::format("atoll\t{}\n", ATOLL_VERSION);
+  // A machine's processor is emulated: the jail around it has no device for anything else.
+  bool machine = subject.request.guest.memory_bytes != 0;
+  text += machine ? "driver\tmicrovm\nvirtualization\temulated\n" : "driver\tjail\n";
+  text += fmt::format("atoll\t{}\n", ATOLL_VERSION);
   for (const linux::ComparedFact& line : lines)
     text += fmt::format("fact\t{}\t{}\t{}\n", line.name, line.outside, line.inside);
-  ATOLL_TRY(Fd file, open_at(record, kReceiptName, O_WRONLY | O_CREAT | O_EXCL, 0600));
+  ATOLL_TRY(Fd file, open_at(subject.record, kReceiptName, O_WRONLY | O_CREAT | O_EXCL, 0600));
   return write_all(file.get(), text);
 }
 
@@ -134,7 +137,7 @@ Result<void> write_receipt(const Host& host, const ReceiptSubject& subject) {
   ATOLL_TRY_VOID(linux::check_other_namespaces(own, outside));
   ATOLL_TRY_VOID(linux::check_landlock_layers(inside));
   ATOLL_TRY_VOID(linux::check_demands(limit_facts(limits), limit_facts(subject.request)));
-  ATOLL_TRY_VOID(store(subject.record, subject.id, lines));
+  ATOLL_TRY_VOID(store(subject, lines));
   return linux::send_byte(subject.probe, 'G');
 }
 

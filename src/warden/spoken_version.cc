@@ -2,6 +2,6 @@
 
 namespace atl::warden {
 
-uint16_t spoken_version() { return 4; }
+uint16_t spoken_version() { return 5; }
 
 }  // namespace atl::warden

@@ -12,6 +12,7 @@
 #include "linux/devices.h"
 #include "linux/masks.h"
 #include "linux/mounts.h"
+#include "linux/own_tools.h"
 #include "linux/program_file.h"
 #include "warden/enforcement.h"
 #include "warden/freezer.h"
@@ -20,7 +21,6 @@
 #include "warden/notary.h"
 #include "warden/removal.h"
 #include "warden/sandbox_network.h"
-#include "warden/tools.h"
 
 namespace atl::warden {
 namespace {
@@ -55,7 +55,8 @@ Result<void> prepare(Host& host, const Options& options) {
   ATOLL_TRY_VOID(mount_pool(host, options.pool_bytes));
   ATOLL_TRY(host.devices, linux::mount_devices(host.run_dir + "/devices"));
   ATOLL_TRY(host.masks, linux::mount_masks(host.run_dir + "/masks", kResolver));
-  ATOLL_TRY_VOID(mount_tools(host, options.sudo));
+  ATOLL_TRY(std::string sudo, linux::read_program(options.sudo));
+  ATOLL_TRY_VOID(linux::mount_tools(host.run_dir + "/tools", sudo));
   auto cgroups = host.cgroups.check();
   if (cgroups) ATOLL_TRY_VOID(create_parent_groups(host));
   if (!cgroups) log_error("launches will be refused", {cgroups.error()});

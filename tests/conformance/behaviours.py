@@ -195,7 +195,7 @@ def ports(service, isolation):
 
         def listening():
             return 8000 in [each["port"] for each in box.call("GET", "/ports").json["ports"]]
-        atoll.wait_for("the server to listen", listening)
+        atoll.wait_for("the server to listen", listening, 60)
         assert b"root" in box.call("GET", "/ports/8000/passwd").body
 
 
@@ -300,3 +300,49 @@ def dead_agent(service, isolation):
         os.kill(service.agent_pid(box.id), 9)
         equal(service.wait_ended(box.id, started["id"])["verdict"], "sandbox_gone")
         equal(box.call("GET", "").json["state"], "failed")
+
+
+def refusal(box, method, path, body, field=None):
+    error = box.call(method, path, body, expect=400).json["error"]
+    equal((error["code"], error.get("field")), ("not_behind_this_wall", field))
+    assert error["remedy"]
+
+
+def no_rules(service, isolation):
+    answer = service.request("POST", "/v1/sandboxes", {
+        "template": "python", "isolation": isolation, "network": {"allow": ["a.example"]}})
+    equal((answer.status, answer.json["error"]["code"], answer.json["error"]["field"]),
+          (400, "not_behind_this_wall", "network"))
+    with Box(service, isolation) as box:
+        refusal(box, "PATCH", "", {"network": {"allow": ["a.example"]}}, "network")
+
+
+def no_audit(service, isolation):
+    with Box(service, isolation) as box:
+        equal(box.python(LOOKUP.format("conformance.example"))["verdict"], "nonzero")
+        code = "import socket; socket.create_connection(('192.0.2.1', 80), 5)"
+        equal(box.python(code)["verdict"], "nonzero")
+        equal(box.run("ls /sys/class/net /dev/net 2>&1; cat /proc/net/dev | grep -vc lo:")["stdout"]
+              .split()[-1], "2")  # the head of the table
+        equal(box.call("GET", "/egress").json["rows"], [])
+
+
+def no_snapshots(service, isolation):
+    with Box(service, isolation) as box:
+        refusal(box, "POST", "/snapshots", {})
+        refusal(box, "POST", "/fork", {"count": 1})
+    answer = service.request("POST", "/v1/sandboxes", {
+        "template": "python", "isolation": isolation, "checkpoint": "each"})
+    equal((answer.status, answer.json["error"]["code"]), (400, "not_behind_this_wall"))
+
+
+# What a wall does not do: the word for it in docs/isolation.md, and that it is refused.
+DECLARED = {
+    "microvm": {
+        "nothing leaves, and an attempt is in the audit": ("no audit", no_audit),
+        "an allowed name has an address that stands for it": ("refused", no_rules),
+        "snapshots and forks have its files, and say what they do not carry":
+            ("refused", no_snapshots),
+        "is rolled back, and the rollback is undone": ("refused", no_snapshots),
+    },
+}

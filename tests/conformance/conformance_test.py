@@ -8,7 +8,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 
 import atoll
-from behaviours import BEHAVIOURS
+from behaviours import BEHAVIOURS, DECLARED
 
 WALLS = ("jail", "gvisor", "microvm")
 DOCUMENT = os.path.join(ROOT, "docs", "isolation.md")
@@ -26,13 +26,21 @@ def documented():
 
 
 class Conformance(atoll.SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if os.path.exists(os.path.join(atoll.MONITOR, "image.erofs")):
+            cls.atoll.cli("template", "add", atoll.MONITOR)
+        else:
+            print("microvm is not tried: make images IMAGES=microvm", flush=True)
+
     def offers(self, wall):
         """Whether it can be had; what cannot must be refused by name, with nothing made."""
         answer = self.atoll.request("POST", "/v1/sandboxes", {"template": "python",
                                                              "isolation": wall})
         if answer.status == 201:
             self.atoll.delete(answer.json["id"])
-            return True
+            return answer.json["isolation"] == wall  # it may be a stronger one
         error = answer.json["error"]
         self.assertEqual((answer.status, error["code"], error["field"]),
                          (400, "isolation_unavailable", "isolation"))
@@ -42,9 +50,10 @@ class Conformance(atoll.SystemTest):
         return False
 
     def try_out(self, wall, name, function):
+        word, check = DECLARED.get(wall, {}).get(name, (HELD, function))
         try:
-            function(self.atoll, wall)
-            return HELD
+            check(self.atoll, wall)
+            return word
         except Exception:
             print(f"{wall}: {name}\n{traceback.format_exc()}", flush=True)
             return FAILED
@@ -58,7 +67,10 @@ class Conformance(atoll.SystemTest):
         print(f"\n{'behaviour':{width}}  " + "  ".join(f"{wall:11}" for wall in WALLS))
         for name, words in table.items():
             print(f"{name:{width}}  " + "  ".join(f"{word:11}" for word in words))
-        self.assertEqual(documented(), table, "docs/isolation.md says something else")
+        written = {name: [word if walls[wall] or word == ABSENT else ABSENT
+                          for wall, word in zip(WALLS, words)]
+                   for name, words in documented().items()}
+        self.assertEqual(written, table, "docs/isolation.md says something else")
 
 
 if __name__ == "__main__":

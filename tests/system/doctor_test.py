@@ -76,12 +76,15 @@ class Doctor(unittest.TestCase):
         time = findings["namespace.time"]
         self.assertEqual((time["state"], time["class"]), ("missing", "required"), time)
 
-    def test_the_other_drivers_are_not_part_of_this_version(self):
-        drivers = json.loads(doctor("--json").stdout)["drivers"]
-        self.assertEqual([driver["name"] for driver in drivers], ["jail", "gvisor", "microvm"])
-        for driver in drivers[1:]:
-            self.assertEqual(driver["usable"], False)
-            self.assertEqual(driver["reason"], "not part of this version")
+    def test_the_other_drivers_say_why_they_are_not_usable(self):
+        report = json.loads(doctor("--json").stdout)
+        drivers = {driver["name"]: driver for driver in report["drivers"]}
+        self.assertEqual(list(drivers), ["jail", "gvisor", "microvm"])
+        self.assertEqual(drivers["gvisor"]["reason"], "not part of this version")
+        self.assertEqual(drivers["microvm"]["reason"], "missing: microvm")
+        finding = next(one for one in report["findings"] if one["name"] == "microvm")
+        self.assertEqual((finding["state"], finding["remedy"]),
+                         ("missing", "atoll template build microvm"))
 
     def test_the_text_is_short_and_names_the_jail_first(self):
         done = doctor()

@@ -63,7 +63,7 @@ json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
   std::string_view stored = paused ? "paused" : std::string_view(row.state);
   object["state"] = live ? sandbox::state_name(live->state()) : stored;
   object["template"] = row.template_name;
-  object["isolation"] = "jail";
+  object["isolation"] = row.isolation;
   object["limits"] = limits_json(row);
   object["require"] = extras_json(row.required_extras);
   object["ttl_ms"] = or_null(row.ttl_ms);

@@ -1,11 +1,13 @@
 #include "cli/doctor/doctor.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include <iterator>
 
 #include <boost/json/serialize.hpp>
 
+#include "cli/api.h"
 #include "cli/doctor/cgroups.h"
 #include "cli/doctor/file_systems.h"
 #include "cli/doctor/kernel.h"
@@ -52,6 +54,27 @@ Finding probe_server(const CommandLine& line) {
   return finding;
 }
 
+// Installed on this host, or built by the server that runs here.
+bool has_monitor(const CommandLine& line) {
+  std::string installed = line.places.templates() + "/microvm/digest";
+  if (access(installed.c_str(), F_OK) == 0) return true;
+  auto api = connect(line);
+  if (!api) return false;
+  auto shown = api->call({.target = "/v1/templates/microvm"});
+  const boost::json::value* state = shown ? shown->if_contains("state") : nullptr;
+  return state != nullptr && *state == "built";
+}
+
+// A machine runs in a jail, by programs of that image; the host itself needs none.
+Finding probe_monitor(const CommandLine& line) {
+  bool there = has_monitor(line);
+  return {.name = std::string(kMonitorFinding),
+          .kind = FindingClass::kExtra,
+          .state = there ? FindingState::kOk : FindingState::kMissing,
+          .found = there ? "machines are emulated" : "the image that runs machines is not built",
+          .remedy = there ? "" : "atoll template build microvm"};
+}
+
 void append(Findings& all, Findings more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
@@ -69,6 +92,7 @@ Findings examine_host(const CommandLine& line) {
   append(all, probe_resources(line.places));
   // Last: the trials before want a process with a single thread.
   all.push_back(probe_server(line));
+  all.push_back(probe_monitor(line));
   return all;
 }
 

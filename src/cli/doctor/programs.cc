@@ -19,7 +19,6 @@ constexpr Program kPrograms[] = {
     {"mkfs.erofs", FindingClass::kExtra, "erofs-utils", "builds images"},
     {"mmdebstrap", FindingClass::kExtra, "mmdebstrap", "builds images"},
     {"nft", FindingClass::kExtra, "nftables", "not used by this version"},
-    {"qemu-system-x86_64", FindingClass::kExtra, "qemu-system-x86", "not used by this version"},
     {"runsc", FindingClass::kExtra, "runsc", "not used by this version"},
 };
 

@@ -31,6 +31,15 @@ Driver judge_jail(const Findings& findings) {
   return {"jail", FindingState::kOk, ""};
 }
 
+Driver judge_microvm(const Findings& findings) {
+  Driver jail = judge_jail(findings);
+  if (jail.usable != FindingState::kOk) return {"microvm", jail.usable, jail.reason};
+  for (const Finding& finding : findings)
+    if (finding.name == kMonitorFinding && finding.state == FindingState::kOk)
+      return {"microvm", FindingState::kOk, ""};
+  return {"microvm", FindingState::kMissing, "missing: " + std::string(kMonitorFinding)};
+}
+
 std::string_view usable_text(FindingState state) {
   static constexpr std::string_view kTexts[] = {"usable", "not usable", "cannot be told"};
   return kTexts[static_cast<size_t>(state)];
@@ -107,7 +116,7 @@ size_t widest_name(const Findings& findings) {
 std::vector<Driver> judge_drivers(const Findings& findings) {
   return {judge_jail(findings),
           {"gvisor", FindingState::kMissing, kLater},
-          {"microvm", FindingState::kMissing, kLater}};
+          judge_microvm(findings)};
 }
 
 bool Report::jail_usable() const { return drivers.front().usable == FindingState::kOk; }

@@ -16,7 +16,10 @@ struct Driver {
   std::string reason;  // why not, or why it is not known
 };
 
-// The jail is usable when every required finding is ok.
+// Whether there is what machines need beside a jail.
+inline constexpr std::string_view kMonitorFinding = "microvm";
+
+// The jail is usable when every required finding is ok; machines when their image is there too.
 std::vector<Driver> judge_drivers(const Findings& findings);
 
 struct Report {

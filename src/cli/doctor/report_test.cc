@@ -32,10 +32,13 @@ TEST(Report, WhatIsUnknownIsNotTakenForUsable) {
   EXPECT_TRUE(to_json(report).at("drivers").at(0).at("usable").is_null());
 }
 
-TEST(Report, OtherDriversAreNotPartOfThisVersion) {
-  Report report(Findings{});
-  ASSERT_EQ(report.drivers.size(), 3u);
-  for (size_t i : {1, 2}) EXPECT_EQ(report.drivers[i].reason, "not part of this version");
+TEST(Report, AMachineNeedsAJailAndItsImage) {
+  EXPECT_EQ(Report(Findings{}).drivers[1].reason, "not part of this version");
+  EXPECT_EQ(Report(Findings{}).drivers[2].reason, "missing: microvm");
+  Finding monitor = finding("microvm", FindingClass::kExtra, FindingState::kOk);
+  EXPECT_EQ(Report({monitor}).drivers[2].usable, FindingState::kOk);
+  Finding kernel = finding("kernel", FindingClass::kRequired, FindingState::kMissing);
+  EXPECT_EQ(Report({monitor, kernel}).drivers[2].reason, "missing: kernel");
 }
 
 TEST(Report, TextJoinsWhatIsWellAndEndsWithWhatToDo) {
@@ -45,7 +48,7 @@ TEST(Report, TextJoinsWhatIsWellAndEndsWithWhatToDo) {
   EXPECT_EQ(to_text(report),
             "jail     not usable: missing: namespace.net\n"
             "gvisor   not usable: not part of this version\n"
-            "microvm  not usable: not part of this version\n"
+            "microvm  not usable: missing: namespace.net\n"
             "required\n"
             "  ok       namespace      user, pid\n"
             "  missing  namespace.net  \n"

@@ -1,0 +1,65 @@
+#include "microvm/machine.h"
+
+#include <fmt/format.h>
+
+namespace atl::microvm {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+// What the guest would find out by itself in seconds, and what it need not look for. Its own
+// mitigations are for processors that speculate, which an emulated one does not.
+std::string kernel_command_line(uint64_t tsc_khz) {
+  return fmt::format(
+      "quiet reboot=t panic=-1 mitigations=off nokaslr no_timer_check cryptomgr.notests "
+      "raid=noautodetect apparmor=0 ima=off audit=0 tsc_early_khz={} lpj={}",
+      tsc_khz, tsc_khz * 2);
+}
+
+void add_disk(std::vector<std::string>& words, const char* serial, const char* file) {
+  bool writable = serial == std::string_view(kDiskSerial);
+  words.push_back("-blockdev");
+  words.push_back(fmt::format("driver=file,filename={},node-name={},locking=off,{}", file, serial,
+                              writable ? "cache.no-flush=on,discard=unmap" : "read-only=on"));
+  words.push_back("-device");
+  words.push_back(fmt::format("virtio-blk-device,drive={0},serial={0}", serial));
+}
+
+}  // namespace
+
+std::vector<std::string> machine_command(const Machine& machine) {
+  uint64_t memory = machine.limits.memory_bytes + kKernelMemoryBytes;
+  std::vector<std::string> words = {
+      "qemu-system-x86_64",
+      "-M",
+      "microvm,x-option-roms=off,isa-serial=off,pit=on,pic=off,rtc=on",
+      "-accel",
+      "tcg,thread=multi,tb-size=64",
+      "-cpu",
+      "max",
+      "-m",
+      fmt::format("{}M", (memory + kMiB - 1) / kMiB),
+      "-display",
+      "none",
+      "-no-reboot",
+      "-no-user-config",
+      "-nodefaults",
+      "-kernel",
+      machine.kernel,
+      "-initrd",
+      kInitramfsFile,
+      "-append",
+      kernel_command_line(machine.tsc_khz)};
+  add_disk(words, kImageSerial, kImageFile);
+  add_disk(words, kDiskSerial, kDiskFile);
+  if (machine.has_toolbox) add_disk(words, kToolboxSerial, kToolboxFile);
+  for (const char* word :
+       {"-chardev", "socket,id=port,fd=0", "-device", "virtio-serial-device,max_ports=2", "-device",
+        "virtserialport,chardev=port,name=atoll.agent", "-object", "rng-builtin,id=random",
+        "-device", "virtio-rng-device,rng=random", "-sandbox",
+        "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"})
+    words.push_back(word);
+  return words;
+}
+
+}  // namespace atl::microvm

@@ -1,0 +1,45 @@
+// The machine as QEMU is told to build it: one processor, memory, up to three disks, one serial
+// port, a source of randomness; no network, no display, no other device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/birth_record.h"
+
+namespace atl::microvm {
+
+// Where the keeper finds and leaves things in its jail.
+inline constexpr const char* kImageFile = "/run/atoll/image";
+inline constexpr const char* kToolboxFile = "/run/atoll/toolbox";
+inline constexpr const char* kDiskFile = "/disk";
+inline constexpr const char* kInitramfsFile = "/initramfs";
+
+// How the guest knows its disks and its port.
+inline constexpr const char* kImageSerial = "image";
+inline constexpr const char* kToolboxSerial = "toolbox";
+inline constexpr const char* kDiskSerial = "disk";
+inline constexpr const char* kPortName = "atoll.agent";
+
+// The guest's kernel, its page tables and the first file system, beside what programs may use.
+inline constexpr uint64_t kKernelMemoryBytes = 112ull << 20;
+// QEMU itself: its code, its heap and the code that it translates the guest's into.
+inline constexpr uint64_t kMonitorMemoryBytes = 160ull << 20;
+// Of the layer, beside the writable disk.
+inline constexpr uint64_t kMonitorDiskBytes = 64ull << 20;
+inline constexpr uint32_t kMonitorPids = 64;
+inline constexpr uint32_t kMonitorOpenFiles = 1024;
+inline constexpr uint32_t kMonitorCpuMillis = 1000;  // at least, or a boot would take minutes
+
+struct Machine {
+  std::string kernel;  // its file
+  agent::GuestLimits limits;
+  bool has_toolbox;
+  uint64_t tsc_khz;  // of the host, which the guest's follows
+};
+
+// Descriptor 0 of QEMU is the other end of the port.
+std::vector<std::string> machine_command(const Machine& machine);
+
+}  // namespace atl::microvm

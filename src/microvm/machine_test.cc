@@ -1,0 +1,57 @@
+#include "microvm/machine.h"
+
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace atl::microvm {
+namespace {
+
+std::vector<std::string> devices_of(const std::vector<std::string>& words) {
+  std::vector<std::string> devices;
+  for (size_t i = 0; i + 1 < words.size(); ++i)
+    if (words[i] == "-device") devices.push_back(words[i + 1].substr(0, words[i + 1].find(',')));
+  return devices;
+}
+
+Machine small_machine(bool has_toolbox) {
+  Machine machine = {.kernel = "/boot/vmlinux",
+                     .limits = {},
+                     .has_toolbox = has_toolbox,
+                     .tsc_khz = 2'000'000};
+  machine.limits.memory_bytes = 128ull << 20;
+  return machine;
+}
+
+TEST(Machine, HasDisksAPortRandomnessAndNothingElse) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(devices_of(machine_command(small_machine(false))),
+            (Names{"virtio-blk-device", "virtio-blk-device", "virtio-serial-device",
+                   "virtserialport", "virtio-rng-device"}));
+  EXPECT_EQ(devices_of(machine_command(small_machine(true))).size(), 6u);
+}
+
+TEST(Machine, ImagesAreReadOnlyAndItsProcessIsConfined) {
+  std::vector<std::string> words = machine_command(small_machine(true));
+  for (const char* image : {kImageFile, kToolboxFile}) {
+    auto names_it = [image](const std::string& word) {
+      return word.find(std::string("filename=") + image) != word.npos;
+    };
+    auto found = std::find_if(words.begin(), words.end(), names_it);
+    ASSERT_NE(found, words.end());
+    EXPECT_NE(found->find("read-only=on"), found->npos) << *found;
+  }
+  EXPECT_NE(std::find(words.begin(), words.end(), "-sandbox"), words.end());
+  EXPECT_NE(std::find(words.begin(), words.end(), "-nodefaults"), words.end());
+}
+
+TEST(Machine, HasTheMemoryOfItsProgramsAndOfItsKernel) {
+  std::vector<std::string> words = machine_command(small_machine(false));
+  auto found = std::find(words.begin(), words.end(), "-m");
+  ASSERT_NE(found, words.end());
+  EXPECT_EQ(*(found + 1), "240M");
+}
+
+}  // namespace
+}  // namespace atl::microvm

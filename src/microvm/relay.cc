@@ -1,0 +1,144 @@
+#include "microvm/relay.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace atl::microvm {
+namespace {
+
+bool try_later(int system_errno) { return system_errno == EAGAIN || system_errno == EINTR; }
+
+}  // namespace
+
+Relay::Relay(Fd port, Guest guest) : port_(std::move(port)), guest_(std::move(guest)) {
+  to_port_ = encode_relay(RelayKind::kReady, 0);
+}
+
+void Relay::open(Fd peer) {
+  peer_ = std::move(peer);
+  to_peer_.clear();
+  closing_ = false;
+  ++connection_;
+  if (ready_) to_port_ += encode_relay(RelayKind::kOpen, connection_);
+}
+
+void Relay::add_watches(std::vector<pollfd>& polls) const {
+  short port = to_peer_.size() < kMaxQueuedBytes ? POLLIN : 0;
+  if (!to_port_.empty()) port |= POLLOUT;
+  polls.push_back({.fd = port_.get(), .events = port, .revents = 0});
+  if (!peer_) return;
+  short peer = ready_ && to_port_.size() < kMaxQueuedBytes ? POLLIN : 0;
+  if (!to_peer_.empty()) peer |= POLLOUT;
+  // Neither: not even its end is of interest yet, and poll would tell of it again and again.
+  polls.push_back({.fd = peer == 0 ? -1 : peer_.get(), .events = peer, .revents = 0});
+}
+
+Result<void> Relay::move_bytes() {
+  ATOLL_TRY_VOID(read_port());
+  ATOLL_TRY_VOID(take_frames());
+  write_peer();
+  read_peer();
+  return write_port();
+}
+
+Result<void> Relay::read_port() {
+  if (to_peer_.size() >= kMaxQueuedBytes) return {};
+  char bytes[kMaxRelayBytes];
+  ssize_t count = read(port_.get(), bytes, sizeof bytes);
+  if (count < 0 && try_later(errno)) return {};
+  if (count < 0) return Error::system("read the port");
+  if (count == 0) return Error(Code::kUnavailable, "the other side of the port is gone");
+  from_port_.append(bytes, static_cast<size_t>(count));
+  return {};
+}
+
+Result<void> Relay::take_frames() {
+  RelayFrame frame;
+  while (true) {
+    ATOLL_TRY(bool whole, take_relay_frame(from_port_, frame));
+    if (!whole) return {};
+    bool opens = frame.header.kind != RelayKind::kData && frame.header.kind != RelayKind::kClose;
+    if (opens) {
+      ATOLL_TRY_VOID(guest_ ? take_by_guest(frame) : take_by_keeper(frame));
+      continue;
+    }
+    if (frame.header.connection != connection_ || !peer_) continue;
+    to_peer_ += frame.data;
+    closing_ = closing_ || frame.header.kind == RelayKind::kClose;
+  }
+}
+
+Result<void> Relay::take_by_keeper(const RelayFrame& frame) {
+  if (frame.header.kind != RelayKind::kReady || ready_)
+    return Error(Code::kCorrupt, "the guest says what only a keeper does");
+  ready_ = true;
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  int64_t time_ns = now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+  to_port_ += encode_relay(RelayKind::kClock, 0,
+                           {reinterpret_cast<const char*>(&time_ns), sizeof time_ns});
+  if (peer_) to_port_ += encode_relay(RelayKind::kOpen, connection_);
+  return {};
+}
+
+Result<void> Relay::take_by_guest(const RelayFrame& frame) {
+  if (frame.header.kind == RelayKind::kClock && frame.data.size() == sizeof(int64_t)) {
+    int64_t time_ns;
+    std::memcpy(&time_ns, frame.data.data(), sizeof time_ns);
+    guest_->set_clock(time_ns);
+    ready_ = true;
+    return {};
+  }
+  if (frame.header.kind != RelayKind::kOpen || !ready_)
+    return Error(Code::kCorrupt, "the keeper says what it should not");
+  connection_ = frame.header.connection;
+  to_peer_.clear();
+  closing_ = false;
+  ATOLL_TRY(peer_, guest_->connect());
+  return {};
+}
+
+void Relay::write_peer() {
+  while (peer_ && !to_peer_.empty()) {
+    ssize_t count =
+        send(peer_.get(), to_peer_.data(), to_peer_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && try_later(errno)) return;
+    if (count < 0) return close_peer();
+    to_peer_.erase(0, static_cast<size_t>(count));
+  }
+  if (closing_) close_peer();
+}
+
+void Relay::read_peer() {
+  if (!ready_ || !peer_ || to_port_.size() >= kMaxQueuedBytes) return;
+  char bytes[kMaxRelayBytes];
+  ssize_t count = recv(peer_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+  if (count < 0 && try_later(errno)) return;
+  if (count <= 0) return close_peer();
+  to_port_ +=
+      encode_relay(RelayKind::kData, connection_, {bytes, static_cast<size_t>(count)});
+}
+
+void Relay::close_peer() {
+  peer_.reset();
+  to_peer_.clear();
+  if (!closing_) to_port_ += encode_relay(RelayKind::kClose, connection_);
+  closing_ = false;
+}
+
+Result<void> Relay::write_port() {
+  while (!to_port_.empty()) {
+    ssize_t count = write(port_.get(), to_port_.data(), to_port_.size());
+    if (count < 0 && try_later(errno)) return {};
+    if (count < 0) return Error::system("write to the port");
+    if (count == 0) return {};
+    to_port_.erase(0, static_cast<size_t>(count));
+  }
+  return {};
+}
+
+}  // namespace atl::microvm

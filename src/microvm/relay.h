@@ -1,0 +1,62 @@
+// Relay: joins one stream connection, the newest, with the serial port between keeper and guest.
+// Neither side blocks: what one end has no room for is not read from the other, so a reader that
+// stands still holds up its own connection and nothing else. One thread.
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "microvm/relay_frame.h"
+
+namespace atl::microvm {
+
+class Relay {
+ public:
+  // What the guest does when the other side has opened a connection, and when it is told the time
+  // (in nanoseconds), which comes before any connection.
+  struct Guest {
+    std::function<Result<Fd>()> connect;
+    std::function<void(int64_t)> set_clock;
+  };
+  // `port` is non-blocking. The guest's side says that it is up.
+  explicit Relay(Fd port) : port_(std::move(port)) {}
+  Relay(Fd port, Guest guest);
+
+  // The keeper's: a connection that takes the place of the one before.
+  void open(Fd peer);
+
+  void add_watches(std::vector<pollfd>& polls) const;
+  // After a poll. An error: the other side is gone or breaks the protocol, for good.
+  Result<void> move_bytes();
+
+  bool is_ready() const { return ready_; }
+
+ private:
+  static constexpr size_t kMaxQueuedBytes = 256 * 1024;
+
+  Result<void> read_port();
+  Result<void> take_frames();
+  void read_peer();
+  Result<void> write_port();
+  void write_peer();
+  void close_peer();
+  Result<void> take_by_keeper(const RelayFrame& frame);
+  Result<void> take_by_guest(const RelayFrame& frame);
+
+  Fd port_;
+  std::optional<Guest> guest_;
+  bool ready_ = false;  // both sides are up
+  Fd peer_;
+  uint32_t connection_ = 0;
+  std::string from_port_;  // not yet a whole frame
+  std::string to_port_, to_peer_;
+  bool closing_ = false;  // the other side has closed: the peer gets what is queued, then its end
+};
+
+}  // namespace atl::microvm

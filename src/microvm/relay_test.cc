@@ -1,0 +1,194 @@
+#include "microvm/relay.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "linux/unix_socket.h"
+
+namespace atl::microvm {
+namespace {
+
+linux::SocketPair make_pair() {
+  auto pair = linux::make_socket_pair(SOCK_STREAM | SOCK_NONBLOCK);
+  EXPECT_TRUE(pair.ok());
+  return std::move(*pair);
+}
+
+// A keeper and a guest joined by a port, and the agent's ends of the connections that were made.
+class RelayTest : public ::testing::Test {
+ protected:
+  RelayTest() : RelayTest(make_pair()) {}
+  explicit RelayTest(linux::SocketPair port)
+      : keeper_(std::move(port.ours)),
+        guest_(std::move(port.theirs),
+               {[this] { return connect(); }, [this](int64_t time_ns) { told_ns_ = time_ns; }}) {}
+
+  Result<Fd> connect() {
+    EXPECT_GT(told_ns_, 1'700'000'000'000'000'000) << "it is not told the time";
+    auto pair = make_pair();
+    agents_.push_back(std::move(pair.ours));
+    return std::move(pair.theirs);
+  }
+  Fd open() {
+    auto pair = make_pair();
+    keeper_.open(std::move(pair.theirs));
+    return std::move(pair.ours);
+  }
+  void settle() {
+    for (int i = 0; i < 200; ++i) {
+      ASSERT_TRUE(keeper_.move_bytes().ok());
+      ASSERT_TRUE(guest_.move_bytes().ok());
+    }
+  }
+  static std::string take(const Fd& fd) {
+    std::string all;
+    char bytes[65536];
+    for (ssize_t count; (count = recv(fd.get(), bytes, sizeof bytes, MSG_DONTWAIT)) > 0;)
+      all.append(bytes, static_cast<size_t>(count));
+    return all;
+  }
+  static bool is_closed(const Fd& fd) {
+    char byte;
+    return recv(fd.get(), &byte, 1, MSG_DONTWAIT) == 0;
+  }
+  static void put(const Fd& fd, std::string_view text) {
+    ASSERT_EQ(send(fd.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  }
+
+  std::vector<Fd> agents_;
+  int64_t told_ns_ = 0;
+  Relay keeper_, guest_;
+};
+
+TEST_F(RelayTest, BytesGoBothWays) {
+  Fd client = open();
+  put(client, "to the agent");
+  settle();
+  ASSERT_EQ(agents_.size(), 1u);
+  EXPECT_EQ(take(agents_[0]), "to the agent");
+  put(agents_[0], "to the client");
+  settle();
+  EXPECT_EQ(take(client), "to the client");
+}
+
+TEST_F(RelayTest, AConnectionWaitsUntilTheGuestIsUpAndKnowsTheTime) {
+  Fd client = open();
+  put(client, "early");
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(keeper_.move_bytes().ok());
+  EXPECT_FALSE(keeper_.is_ready());
+  settle();
+  EXPECT_TRUE(keeper_.is_ready());
+  EXPECT_GT(told_ns_, 1'700'000'000'000'000'000);
+  ASSERT_EQ(agents_.size(), 1u);
+  EXPECT_EQ(take(agents_[0]), "early");
+}
+
+TEST_F(RelayTest, TheNewestConnectionWinsAndHearsNothingOfTheOneBefore) {
+  Fd first = open();
+  settle();
+  put(agents_[0], "for the first");
+  (void)guest_.move_bytes();  // on its way when the second comes
+  Fd second = open();
+  settle();
+  ASSERT_EQ(agents_.size(), 2u);
+  EXPECT_TRUE(is_closed(first));
+  EXPECT_TRUE(is_closed(agents_[0]));
+  put(agents_[1], "for the second");
+  settle();
+  EXPECT_EQ(take(second), "for the second");
+}
+
+TEST_F(RelayTest, AnEndIsPassedOnAfterTheLastByte) {
+  Fd client = open();
+  settle();
+  put(agents_[0], "last words");
+  agents_[0].reset();
+  settle();
+  EXPECT_EQ(take(client), "last words");
+  EXPECT_TRUE(is_closed(client));
+  Fd next = open();
+  put(next, "again");
+  settle();
+  EXPECT_EQ(take(agents_[1]), "again");
+  next.reset();
+  settle();
+  EXPECT_TRUE(is_closed(agents_[1]));
+}
+
+TEST_F(RelayTest, WhoDoesNotReadHoldsUpWhatIsSentAndTheNextConnectionFreesIt) {
+  Fd client = open();
+  settle();
+  size_t sent = 0;
+  std::string chunk(4096, 'x');
+  for (int i = 0; i < 4000; ++i) {
+    ssize_t count = send(agents_[0].get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
+    if (count > 0) sent += static_cast<size_t>(count);
+    ASSERT_TRUE(guest_.move_bytes().ok());
+    ASSERT_TRUE(keeper_.move_bytes().ok());
+  }
+  EXPECT_LT(sent, 8u << 20) << "nothing bounds what is kept for a client that does not read";
+  Fd second = open();
+  settle();
+  ASSERT_EQ(agents_.size(), 2u);
+  put(agents_[1], "fresh");
+  settle();
+  EXPECT_EQ(take(second), "fresh");
+}
+
+TEST_F(RelayTest, ManyBytesArriveWhole) {
+  Fd client = open();
+  settle();
+  std::string all, got;
+  for (int i = 0; i < 300; ++i) {
+    std::string chunk(1000, static_cast<char>('a' + i % 26));
+    all += chunk;
+    put(agents_[0], chunk);
+    settle();
+    got += take(client);
+  }
+  EXPECT_EQ(got, all);
+}
+
+TEST(RelayFrame, AnythingElseThanAFrameIsRefused) {
+  for (std::string bytes :
+       {encode_relay(RelayKind{0}, 1), encode_relay(RelayKind{6}, 1),
+        encode_relay(RelayKind::kReady, 1, "x"), encode_relay(RelayKind::kClock, 1, "123456789"),
+        encode_relay(RelayKind::kData, 1, std::string(kMaxRelayBytes + 1, 'x')),
+        encode_relay(RelayKind::kOpen, 1, "x"), encode_relay(RelayKind::kClose, 1, "x")}) {
+    RelayFrame frame;
+    EXPECT_FALSE(take_relay_frame(bytes, frame).ok());
+  }
+}
+
+TEST(RelayFrame, IsTakenWhenItIsWhole) {
+  std::string frame_bytes = encode_relay(RelayKind::kData, 7, "abc");
+  for (size_t length = 0; length < frame_bytes.size(); ++length) {
+    std::string part = frame_bytes.substr(0, length);
+    RelayFrame frame;
+    auto taken = take_relay_frame(part, frame);
+    ASSERT_TRUE(taken.ok());
+    EXPECT_FALSE(*taken);
+  }
+  RelayFrame frame;
+  std::string two = frame_bytes + "rest";
+  auto taken = take_relay_frame(two, frame);
+  ASSERT_TRUE(taken.ok() && *taken);
+  EXPECT_EQ(frame.data, "abc");
+  EXPECT_EQ(frame.header.connection, 7u);
+  EXPECT_EQ(two, "rest");
+}
+
+TEST(Relay, AGuestThatOpensConnectionsIsGivenUp) {
+  auto port = make_pair();
+  Relay keeper(std::move(port.ours));
+  std::string bytes = encode_relay(RelayKind::kOpen, 1);
+  ASSERT_EQ(write(port.theirs.get(), bytes.data(), bytes.size()),
+            static_cast<ssize_t>(bytes.size()));
+  EXPECT_FALSE(keeper.move_bytes().ok());
+}
+
+}  // namespace
+}  // namespace atl::microvm
