@@ -8,11 +8,14 @@ namespace {
 constexpr uint64_t kMiB = 1 << 20;
 
 // What the guest would find out by itself in seconds, and what it need not look for. Its own
-// mitigations are for processors that speculate, which an emulated one does not.
+// mitigations are for processors that speculate, which an emulated one does not. The time stamps
+// are the host's, whatever they look like to a guest that stood still: counting ticks instead, it
+// would lose that time.
 std::string kernel_command_line(uint64_t tsc_khz) {
   return fmt::format(
       "quiet reboot=t panic=-1 mitigations=off nokaslr no_timer_check cryptomgr.notests "
-      "raid=noautodetect apparmor=0 ima=off audit=0 tsc_early_khz={} lpj={}",
+      "raid=noautodetect apparmor=0 ima=off audit=0 tsc=reliable tsc_early_khz={} "
+      "lpj={}",
       tsc_khz, tsc_khz * 2);
 }
 

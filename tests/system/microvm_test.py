@@ -2,38 +2,50 @@
 tests/conformance."""
 import glob
 import os
+import tempfile
 import time
 
 import atoll
 
 
-class Microvm(atoll.ImageTest):
+def group_file(sandbox, name):
+    pattern = f"/sys/fs/cgroup/**/atoll/*/{sandbox}/run/{name}"
+    return atoll.read(glob.glob(pattern, recursive=True)[0])
+
+
+def machine_pid(sandbox):
+    """Of QEMU, which is alone in its leaf."""
+    return int(group_file(sandbox, "2/cgroup.procs").split()[0])
+
+
+class Machines(atoll.ImageTest):
     template = "microvm"
 
+    def check_clock(self, box):
+        before = time.time()
+        told = float(self.atoll.execute(box, ["date", "+%s.%N"])["stdout"])
+        self.assertTrue(before - 1 < told < time.time() + 1, (before, told))
+
+
+class Microvm(Machines):
     def make(self, **fields):
         return self.atoll.create(isolation="microvm", **fields)["id"]
 
-    @staticmethod
-    def machine_pid(sandbox):
-        """Of QEMU, which is alone in its leaf."""
-        pattern = f"/sys/fs/cgroup/**/atoll/*/{sandbox}/run/2/cgroup.procs"
-        return int(atoll.read(glob.glob(pattern, recursive=True)[0]).split()[0])
-
-    def test_has_a_kernel_of_its_own_and_no_network(self):
+    def test_what_each_machine_is(self):
+        """A boot takes seconds, so one sandbox does for all of it."""
         box = self.make()
+        for check in (self.check_kernel_and_devices, self.check_clock, self.check_fixed_limits,
+                      self.check_walls):
+            with self.subTest(check.__name__):
+                check(box)
+        self.atoll.delete(box)
+
+    def check_kernel_and_devices(self, box):
         done = self.atoll.execute(box, ["sh", "-c", "uname -r; ls /sys; cat /proc/net/dev"])
         self.assertNotIn(os.uname().release, done["stdout"])
         devices = [line.split(":")[0].strip() for line in done["stdout"].splitlines()
                    if ":" in line]
         self.assertEqual(devices, ["lo"])
-        self.atoll.delete(box)
-
-    def test_wall_clock_is_right(self):
-        box = self.make()
-        before = time.time()
-        told = float(self.atoll.execute(box, ["date", "+%s.%N"])["stdout"])
-        self.assertTrue(before - 1 < told < time.time() + 1, (before, told))
-        self.atoll.delete(box)
 
     def test_what_runs_machines_is_no_template(self):
         answer = self.atoll.request("POST", "/v1/sandboxes", {"template": "microvm"})
@@ -45,18 +57,16 @@ class Microvm(atoll.ImageTest):
         self.assertEqual(made["isolation"], "microvm")
         self.atoll.delete(made["id"])
 
-    def test_limits_are_fixed(self):
-        box = self.make()
+    def check_fixed_limits(self, box):
         answer = self.atoll.request("PATCH", f"/v1/sandboxes/{box}",
                                     {"limits": {"memory_bytes": 1 << 30}})
         self.assertEqual((answer.status, answer.json["error"]["code"]),
                          (400, "not_behind_this_wall"))
-        self.atoll.delete(box)
 
-    def test_a_machine_that_is_killed_fails_its_sandbox_within_a_second(self):
+    def test_a_machine_that_is_killed_fails_its_sandbox_and_leaves_nothing(self):
         box = self.make()
         started = self.atoll.start(box, ["sleep", "60"])
-        os.kill(self.machine_pid(box), 9)
+        os.kill(machine_pid(box), 9)
         begin = time.monotonic()
         self.assertEqual(self.atoll.wait_ended(box, started["id"])["verdict"], "sandbox_gone")
 
@@ -78,9 +88,8 @@ class Microvm(atoll.ImageTest):
             return self.atoll.request("DELETE", f"/v1/sandboxes/{box}").status in (204, 404)
         atoll.wait_for("the delete", deleted, 10)
 
-    def test_the_machine_is_behind_the_walls_of_a_program(self):
-        box = self.make()
-        status = atoll.read(f"/proc/{self.machine_pid(box)}/status")
+    def check_walls(self, box):
+        status = atoll.read(f"/proc/{machine_pid(box)}/status")
         facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
         self.assertEqual({facts[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd",
                                                    "CapAmb")}, {"0" * 16})
@@ -89,7 +98,6 @@ class Microvm(atoll.ImageTest):
         self.assertGreater(int(facts["Uid"].split()[0]), 65535)
         receipt = self.atoll.request("GET", f"/v1/sandboxes/{box}/receipt").json["receipt"]
         self.assertEqual((receipt["driver"], receipt["virtualization"]), ("microvm", "emulated"))
-        self.atoll.delete(box)
 
     def test_paused_time_counts_for_nothing(self):
         box = self.make()
@@ -100,6 +108,56 @@ class Microvm(atoll.ImageTest):
         done = self.atoll.wait_ended(box, started["id"])
         self.assertEqual((done["stdout"], done["verdict"]), ("done\n", "ok"))
         self.atoll.delete(box)
+
+
+class MicrovmPool(Machines):
+    """A template whose floor is a machine, with a pool of one."""
+    pool = True
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with tempfile.TemporaryDirectory() as directory:
+            for name in ("digest", "image.erofs"):
+                os.symlink(os.path.join(atoll.IMAGE, name), os.path.join(directory, name))
+            manifest = atoll.read(os.path.join(atoll.IMAGE, "template.toml"))
+            for old, new in (('name = "python"', 'name = "python-machine"'),
+                             ('isolation = "jail"', 'isolation = "microvm"'),
+                             ("warm = 4", "warm = 1\nmax = 1")):
+                assert old in manifest
+                manifest = manifest.replace(old, new, 1)
+            with open(os.path.join(directory, "template.toml"), "w") as file:
+                file.write(manifest)
+            cls.atoll.cli("template", "add", directory)
+
+    def take(self):
+        """From the pool, once there is one in it, which then stands still."""
+        def waiting():
+            frozen = glob.glob("/sys/fs/cgroup/**/atoll/*/*/run/cgroup.freeze", recursive=True)
+            return [path for path in frozen if atoll.read(path).strip() == "1"]
+        atoll.wait_for("a machine in the pool", waiting, 120)
+        begin = time.monotonic()
+        made = self.atoll.create(template="python-machine")
+        print(f"created in {1000 * (time.monotonic() - begin):.1f} ms", flush=True)
+        self.assertTrue(made["timings"]["from_pool"], made)
+        self.assertEqual(made["isolation"], "microvm")
+        return made["id"]
+
+    def test_machines_of_the_pool_go_on_when_they_are_taken_and_share_no_identity(self):
+        seen = []
+        for _ in range(2):
+            box = self.take()
+            begin = time.monotonic()
+            done = self.atoll.request("POST", f"/v1/sandboxes/{box}/execs", {
+                "cmd": ["python3", "-c", "print(1)"], "wait": True}).json
+            print(f"print(1) after {1000 * (time.monotonic() - begin):.1f} ms", flush=True)
+            self.assertEqual((done["stdout"], done["verdict"]), ("1\n", "ok"))
+            self.check_clock(box)
+            code = "import os; print(os.urandom(16).hex(), " \
+                   "open('/proc/sys/kernel/random/boot_id').read())"
+            seen += self.atoll.python(box, code)["stdout"].split()
+            self.atoll.delete(box)
+        self.assertEqual(len(set(seen)), 4, seen)
 
 
 if __name__ == "__main__":
