@@ -138,6 +138,12 @@ json::object create_body(const SandboxOptions& options) {
   if (!options.secrets.empty())
     network["secrets"] = json::array(options.secrets.begin(), options.secrets.end());
   if (!network.empty()) body["network"] = std::move(network);
+  json::array volumes;
+  for (const VolumeMount& volume : options.volumes)
+    volumes.push_back(
+        json::object{{"name", volume.name}, {"path", volume.path}, {"mode", volume.mode}});
+  if (!volumes.empty()) body["volumes"] = std::move(volumes);
+  add(body, "persistence", options.persistence);
   add(body, "ttl_ms", options.ttl);
   add(body, "idle_ttl_ms", options.idle_ttl);
   add(body, "on_ttl", options.on_ttl);

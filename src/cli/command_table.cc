@@ -21,6 +21,7 @@ constexpr NamedGroup kNamedGroups[] = {{"template", "Templates"},
                                        {"receipt", "What was enforced"},
                                        {"egress", "What is reached"},
                                        {"snapshot", "Snapshots"},
+                                       {"volume", "Files that outlive sandboxes"},
                                        {"secret", "Values that sandboxes use unseen"}};
 
 void add_global_options(CLI::App& app, Typed& typed) {
@@ -78,8 +79,8 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::vector<CommandGroup> command_table() {
-  return {program_entries(),  sandbox_entries(), state_entries(), file_entries(),
-          template_entries(), secret_entries(),  host_entries()};
+  return {program_entries(), sandbox_entries(),  state_entries(),  volume_entries(),
+          file_entries(),    template_entries(), secret_entries(), host_entries()};
 }
 
 std::unique_ptr<CLI::App> make_parser(Typed& typed) {

@@ -42,12 +42,12 @@ struct Typed {
   bool reuse = false;
   std::string cpu_time, output_limit, on_output_limit, timeout;
   std::string memory, disk, disk_rate, on_oom, ttl, idle_ttl, on_ttl;
-  bool auto_resume = false;
+  bool auto_resume = false, persistent = false;
   std::string label, snapshot;
   bool adopt = false;
   std::optional<double> cpu;
   std::optional<uint32_t> pids, open_files;
-  std::vector<std::string> require, allow, secrets, hosts, paths, env, metadata, files;
+  std::vector<std::string> require, allow, secrets, hosts, paths, env, metadata, files, volumes;
   std::string header, value_file;
   std::string code, file, input, output_directory, user, cwd, attach;
   bool raw = false, verbose = false, interactive = false, terminal = false;
@@ -79,6 +79,7 @@ CommandGroup file_entries();
 CommandGroup template_entries();
 CommandGroup host_entries();
 CommandGroup secret_entries();
+CommandGroup volume_entries();
 std::vector<CommandGroup> command_table();
 
 // A parser of the whole table that writes into `typed`, which must outlive it.

@@ -16,6 +16,7 @@
 #include "cli/tenant_request.h"
 #include "cli/terminal.h"
 #include "cli/tls_options.h"
+#include "cli/volume_request.h"
 
 namespace atl::cli {
 
@@ -179,6 +180,7 @@ using Command =
                  ShowReceiptCommand, VerifyReceiptCommand, EgressCommand, SetSecretCommand,
                  ListSecretsCommand, RemoveSecretCommand, ReplCommand, SelftestCommand,
                  BenchCommand, CompletionCommand, VersionCommand, PauseCommand, SnapshotCommand,
-                 ForkCommand, RollbackCommand, DiffCommand, SetTenantCommand, ListTenantsCommand>;
+                 ForkCommand, RollbackCommand, DiffCommand, SetTenantCommand, ListTenantsCommand,
+                 VolumeCommand, ReplayCommand>;
 
 }  // namespace atl::cli

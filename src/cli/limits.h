@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/volume_request.h"
+
 namespace atl::cli {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
@@ -37,6 +39,8 @@ struct SandboxOptions {
   std::vector<std::string> require;
   std::vector<std::string> allow;  // what it may reach; empty: what the template says
   std::vector<std::string> secrets;
+  std::vector<VolumeMount> volumes;
+  std::optional<std::string> persistence;
   std::optional<std::chrono::milliseconds> ttl;
   std::optional<std::chrono::milliseconds> idle_ttl;
   std::optional<std::string> on_ttl;  // "delete" | "pause"

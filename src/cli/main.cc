@@ -29,6 +29,7 @@
 #include "cli/template_pack_commands.h"
 #include "cli/tenant_commands.h"
 #include "cli/terminal.h"
+#include "cli/volume_commands.h"
 
 namespace atl::cli {
 

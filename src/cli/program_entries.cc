@@ -33,6 +33,8 @@ void add_sandbox_options(CLI::App& app, Typed& typed) {
       ->type_name("HOST");
   add_words(app, "--secret", typed.secrets, "Give it the placeholder of this secret, as a variable")
       ->type_name("NAME");
+  add_words(app, "--volume", typed.volumes, "Mount this volume at a path; :ro to read only")
+      ->type_name("NAME:/PATH");
   add_words(app, "--require", typed.require, "Refuse without this protection; may be repeated")
       ->type_name("NAME");
   app.add_option("--ttl", typed.ttl, "Delete the sandbox after this time: 10m")->type_name("TIME");
@@ -71,6 +73,7 @@ void add_create(CLI::App& app, Typed& typed) {
   app.add_option("--on-ttl", typed.on_ttl, "What the end of a ttl does")
       ->check(CLI::IsMember({"delete", "pause"}));
   app.add_flag("--auto-resume", typed.auto_resume, "Go on by itself when it is used while paused");
+  app.add_flag("--persistent", typed.persistent, "Keep its files when the machine restarts");
   add_words(app, "--metadata", typed.metadata, "A note to find it by; may be repeated")
       ->type_name("KEY=VALUE");
 }
@@ -163,11 +166,16 @@ Result<SandboxOptions> sandbox_options_of(const Typed& typed) {
   options.require = typed.require;
   options.allow = typed.allow;
   options.secrets = typed.secrets;
+  for (const std::string& word : typed.volumes) {
+    ATOLL_TRY(VolumeMount volume, parse_volume(word));
+    options.volumes.push_back(std::move(volume));
+  }
   ATOLL_TRY(options.ttl, duration_if_given(typed.ttl));
   ATOLL_TRY(options.idle_ttl, duration_if_given(typed.idle_ttl));
   options.snapshot = if_given(typed.snapshot);
   options.on_ttl = if_given(typed.on_ttl);
   options.auto_resume = typed.auto_resume;
+  if (typed.persistent) options.persistence = "persistent";
   ATOLL_TRY(options.env, pairs_of(typed.env));
   ATOLL_TRY(options.metadata, pairs_of(typed.metadata));
   return options;

@@ -132,6 +132,31 @@ void print_changes(const json::object& found) {
     fprintf(stderr, "atoll: there are more changes\n");
 }
 
+const json::array* array_of(const json::object& object, const char* name) {
+  const json::value* value = object.if_contains(name);
+  return value != nullptr ? value->if_array() : nullptr;
+}
+
+// Text, or base 64 of what is none.
+std::string bytes_field(const json::object& object, const std::string& name) {
+  bool is_text = object.contains(name);
+  return readable_field(object, (is_text ? name : name + "_base64").c_str());
+}
+
+void print_difference(const json::object& difference) {
+  std::string where = text_field(difference, "in");
+  if (const json::value* change = difference.if_contains("change"); change && change->is_object()) {
+    printf("files differ: %s %s\n", readable_field(change->get_object(), "what").c_str(),
+           bytes_field(change->get_object(), "path").c_str());
+    return;
+  }
+  printf("%s differs in %s", readable_field(difference, "run").c_str(), where.c_str());
+  if (difference.contains("offset"))
+    printf(" at byte %s", readable_field(difference, "offset").c_str());
+  printf("\n  recorded: %s\n  replayed: %s\n", bytes_field(difference, "recorded").c_str(),
+         bytes_field(difference, "replayed").c_str());
+}
+
 }  // namespace
 
 Result<int> run_command(const CommandLine& line, const PauseCommand& pause) {
@@ -196,6 +221,36 @@ Result<int> run_command(const CommandLine& line, const DiffCommand& diff) {
     print_changes(found);
   }
   return 0;
+}
+
+Result<int> run_command(const CommandLine& line, const ReplayCommand& replay) {
+  constexpr std::chrono::hours kMostTime{1};
+  ATOLL_TRY(Api api, connect(line));
+  ATOLL_TRY(std::string target, sandbox_target(replay.id));
+  json::object body{{"from", replay.snapshot}};
+  if (!replay.runs.empty()) body["runs"] = json::array(replay.runs.begin(), replay.runs.end());
+  Api::Call call{
+      .method = http::Method::kPost, .target = target + "/replay", .body = std::move(body)};
+  call.timeout += kMostTime;
+  ATOLL_TRY(json::object done, api.call(call));
+  const json::value* found = done.if_contains("difference");
+  const json::object* difference = found != nullptr ? found->if_object() : nullptr;
+  if (line.format == Format::kJson) {
+    print_json(done);
+    return difference != nullptr ? 1 : 0;
+  }
+  if (const json::array* left = array_of(done, "not_replayed"))
+    for (const json::value& row : *left)
+      if (row.is_object())
+        fprintf(stderr, "atoll: %s was not run again: %s\n",
+                readable_field(row.as_object(), "run").c_str(),
+                readable_field(row.as_object(), "why").c_str());
+  const json::array* runs = array_of(done, "runs");
+  if (difference != nullptr)
+    print_difference(*difference);
+  else
+    printf("%zu runs are as they were\n", runs != nullptr ? runs->size() : 0);
+  return difference != nullptr ? 1 : 0;
 }
 
 Result<int> run_command(const CommandLine& line, const ForkCommand& fork) {

@@ -12,5 +12,7 @@ Result<int> run_command(const CommandLine& line, const ForkCommand& fork);
 Result<int> run_command(const CommandLine& line, const RollbackCommand& rollback);
 
 Result<int> run_command(const CommandLine& line, const DiffCommand& diff);
+// 1 if something is different.
+Result<int> run_command(const CommandLine& line, const ReplayCommand& replay);
 
 }  // namespace atl::cli

@@ -89,6 +89,19 @@ Result<Command> make_diff(const Typed& typed, const CLI::App&) {
   return Command(DiffCommand{typed.from, typed.to, typed.path, typed.file});
 }
 
+void add_replay(CLI::App& app, Typed& typed) {
+  app.add_option("id", typed.id, "The sandbox")->required()->type_name("ID");
+  app.add_option("snapshot", typed.snapshot, "What it begins with")
+      ->required()
+      ->type_name("SNAPSHOT");
+  app.add_option("runs", typed.command, "Execs, and runs of contexts (default: all since then)")
+      ->type_name("EXEC|CONTEXT/RUN");
+}
+
+Result<Command> make_replay(const Typed& typed, const CLI::App&) {
+  return Command(ReplayCommand{typed.id, typed.snapshot, typed.command});
+}
+
 Result<Command> make_fork(const Typed& typed, const CLI::App& app) {
   return Command(ForkCommand{typed.id, app.count("--count") > 0 ? typed.count : 1u});
 }
@@ -111,6 +124,10 @@ constexpr CommandEntry kEntries[] = {
      "  atoll diff SNAPSHOT work\n"
      "  atoll diff SNAPSHOT SNAPSHOT --text /home/user/main.py",
      add_diff, make_diff},
+    {"replay", "Run again what was run since a snapshot, and compare",
+     "  atoll replay work SNAPSHOT         # exits with 1 if something is different\n"
+     "  atoll replay work SNAPSHOT e3 e4",
+     add_replay, make_replay},
     {"snapshot create", "Keep the files of a sandbox as they are now",
      "  atoll snapshot create work --label before-upgrade", add_cut, make_snapshot<What::kCreate>},
     {"snapshot ls", "List snapshots", "  atoll snapshot ls", add_sandbox_filter,

@@ -31,6 +31,10 @@ struct DiffCommand {
 struct RollbackCommand {
   std::string id, snapshot;
 };
+struct ReplayCommand {
+  std::string id, snapshot;
+  std::vector<std::string> runs;  // empty: all since the snapshot
+};
 struct ForkCommand {
   std::string id;
   uint32_t count = 1;

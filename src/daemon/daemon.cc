@@ -29,6 +29,7 @@
 #include "api/v1/pause.h"
 #include "api/v1/ports.h"
 #include "api/v1/receipt.h"
+#include "api/v1/replay.h"
 #include "api/v1/rollback.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
@@ -36,6 +37,7 @@
 #include "api/v1/templates.h"
 #include "api/v1/tenants.h"
 #include "api/v1/usage.h"
+#include "api/v1/volumes.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/file.h"
@@ -170,10 +172,12 @@ void add_server_routes(api::Router& router) {
 void add_state_routes(api::Router& router, sandbox::Sandboxes& sandboxes,
                       sandbox::Snapshots& snapshots) {
   api::v1::add_pause_routes(router, sandboxes);
+  api::v1::add_volume_routes(router, sandboxes);
   api::v1::add_snapshot_routes(router, sandboxes, snapshots);
   api::v1::add_fork_route(router, sandboxes, snapshots);
   api::v1::add_rollback_route(router, sandboxes, snapshots);
   api::v1::add_diff_routes(router, sandboxes, snapshots);
+  api::v1::add_replay_route(router, sandboxes, snapshots);
 }
 
 // As getHost() of E2B's clients names it, which has no other place for the port.

@@ -21,6 +21,7 @@
 #include "isolate/egress_client.h"
 #include "isolate/snapshot_keeper.h"
 #include "isolate/task.h"
+#include "isolate/volume_keeper.h"
 #include "isolate/wall_limits.h"
 
 namespace atl::isolate {
@@ -28,20 +29,26 @@ namespace atl::isolate {
 using AgentSocket = boost::asio::local::stream_protocol::socket;
 using Nonce = std::array<unsigned char, agent::kNonceBytes>;
 
+// How long the files of an isolate are there. kKept: until remove(), also when the machine ends; a
+// launch of the same id finds them again, and not those of a snapshot.
+enum class LayerEnd : unsigned char { kWithIsolate, kKept };
+
 struct LaunchSpec {
   SandboxId id;
   Digest image;
   WallLimits limits;
   Nonce nonce;  // the agent repeats it in its hello, which proves who answers
-  std::optional<Digest> toolbox = {};  // the image that it shall have at /opt/atoll
+  std::optional<Digest> toolbox = {};       // the image that it shall have at /opt/atoll
   std::optional<SnapshotId> snapshot = {};  // whose files it begins with
   // It is a machine that the programs of this image run, with the image and the toolbox as disks.
   std::optional<Digest> monitor = {};
+  std::vector<VolumePlace> volumes = {};    // at most kMaxVolumes
+  LayerEnd layer_end = LayerEnd::kWithIsolate;
 };
 
 enum class Programs : unsigned char { kRun, kFrozen };
 
-class Driver : public SnapshotKeeper {
+class Driver : public SnapshotKeeper, public VolumeKeeper {
  public:
   virtual std::string_view name() const = 0;
 

@@ -139,7 +139,8 @@ FakeExec run_program(const agent::Start& start) {
 char spam_byte(uint64_t offset) { return static_cast<char>('a' + (offset * 7 + offset / 26) % 26); }
 
 struct FakeDriver::Agent {
-  explicit Agent(const LaunchSpec& spec) : nonce(spec.nonce), limits(spec.limits) {}
+  explicit Agent(const LaunchSpec& spec)
+      : nonce(spec.nonce), limits(spec.limits), layer_end(spec.layer_end) {}
 
   std::string output_from(uint32_t number, uint64_t stdout_from, uint64_t stderr_from) {
     std::string frames = agent::encode_started(number, 2);
@@ -255,6 +256,7 @@ struct FakeDriver::Agent {
   Nonce nonce;
   uint16_t version = agent::kProtocolVersion;
   WallLimits limits;
+  LayerEnd layer_end;
   std::map<uint32_t, FakeExec> execs;
   FakeFiles files;
   std::shared_ptr<AgentSocket> socket;  // the agent's end; shared with the serving task
@@ -283,7 +285,9 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
     co_return Error(Code::kNotFound, "no such snapshot").with_reason("snapshot_lost");
   auto made = std::make_shared<Agent>(spec);
   if (spec.snapshot) made->files = snapshots.at(*spec.snapshot);
+  if (kept.contains(spec.id)) made->files = kept.at(spec.id);
   agents_.emplace(spec.id, std::move(made));
+  if (!spec.volumes.empty()) places.insert_or_assign(spec.id, spec.volumes);
   if (spec.toolbox) toolboxes.emplace(spec.id, *spec.toolbox);
   if (spec.monitor) machines.insert(spec.id);
   co_return Result<void>();
@@ -294,6 +298,8 @@ Task<Result<void>> FakeDriver::remove(SandboxId id) {
   kill_agent(id);
   agents_.erase(id);
   frozen.erase(id);
+  places.erase(id);
+  kept.erase(id);
   co_return Result<void>();
 }
 
@@ -331,6 +337,22 @@ Task<Result<void>> FakeDriver::remove_snapshot(SnapshotId snapshot) {
 Task<Result<std::vector<SnapshotId>>> FakeDriver::list_snapshots() {
   std::vector<SnapshotId> ids;
   for (const auto& [id, files] : snapshots) ids.push_back(id);
+  co_return ids;
+}
+
+Task<Result<void>> FakeDriver::create_volume(VolumeId volume, uint64_t limit_bytes) {
+  volumes.emplace(volume, limit_bytes);
+  co_return Result<void>();
+}
+
+Task<Result<void>> FakeDriver::remove_volume(VolumeId volume) {
+  volumes.erase(volume);
+  co_return Result<void>();
+}
+
+Task<Result<std::vector<VolumeId>>> FakeDriver::list_volumes() {
+  std::vector<VolumeId> ids;
+  for (const auto& [id, limit] : volumes) ids.push_back(id);
   co_return ids;
 }
 
@@ -386,6 +408,17 @@ void FakeDriver::kill_agent(SandboxId id) {
   if (found == agents_.end()) return;
   found->second->dead = true;
   found->second->drop();
+}
+
+void FakeDriver::lose_power() {
+  for (auto& [id, fake] : agents_) {
+    fake->files.drop_channels();
+    if (fake->layer_end == LayerEnd::kKept) kept.insert_or_assign(id, fake->files);
+    fake->dead = true;
+    fake->drop();
+  }
+  agents_.clear();
+  frozen.clear();
 }
 
 void FakeDriver::drop_stream(SandboxId id) { agents_.at(id)->drop(); }

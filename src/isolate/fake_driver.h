@@ -57,6 +57,8 @@ class FakeDriver final : public Driver {
   // The agent no longer knows any of its execs, and says so in its next hello.
   void forget_execs(SandboxId id);
   FakeFiles& files(SandboxId id);
+  // As the end of the machine: no isolate is left, and of files those that are kept.
+  void lose_power();
   // Sends raw bytes as if the agent had, to play a hostile one.
   void inject(SandboxId id, std::string bytes);
 
@@ -72,6 +74,11 @@ class FakeDriver final : public Driver {
   std::set<SandboxId> frozen;
   // What was kept, by snapshot.
   std::map<SnapshotId, FakeFiles> snapshots;
+  // The limits of the volumes that there are, and what isolates were launched with.
+  std::map<VolumeId, uint64_t> volumes;
+  std::map<SandboxId, std::vector<VolumePlace>> places;
+  // The files of isolates that are kept, once those are gone.
+  std::map<SandboxId, FakeFiles> kept;
 
  private:
   // Of Driver; nobody asks the fake itself.
@@ -79,6 +86,9 @@ class FakeDriver final : public Driver {
   Task<Result<Cut>> cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) override;
   Task<Result<void>> remove_snapshot(SnapshotId snapshot) override;
   Task<Result<std::vector<SnapshotId>>> list_snapshots() override;
+  Task<Result<void>> create_volume(VolumeId volume, uint64_t limit_bytes) override;
+  Task<Result<void>> remove_volume(VolumeId volume) override;
+  Task<Result<std::vector<VolumeId>>> list_volumes() override;
   Task<Result<void>> set_network(SandboxId id, uint64_t tenant, std::string policy) override;
   Task<Result<EgressPage>> read_egress(SandboxId id, uint64_t offset) override;
   Task<Result<std::string>> call_egress(EgressCall call) override;

@@ -41,9 +41,24 @@ void set_machine(warden::Request& request, const Digest& monitor) {
   request.open_files = microvm::kMonitorOpenFiles;
 }
 
-void set_snapshot(warden::Request& request, const SnapshotId& id) {
+// A snapshot or a volume.
+template <typename Id>
+void set_kept(warden::Request& request, const Id& id) {
   std::string_view text = id.view();
   text.copy(request.snapshot_id.data(), text.size());
+}
+
+Result<linux::VolumeMounts> mounts_of(const std::vector<VolumePlace>& places) {
+  linux::VolumeMounts mounts = {};
+  if (places.size() > mounts.list.size()) return Error(Code::kInvalid, "too many volumes");
+  for (const VolumePlace& place : places) {
+    if (!is_volume_path(place.path)) return Error(Code::kInvalid, "bad path of a volume");
+    linux::VolumeMount& mount = mounts.list[mounts.count++];
+    place.volume.view().copy(mount.volume.data(), mount.volume.size());
+    mount.read_only = place.access == VolumePlace::Access::kRead ? 1 : 0;
+    place.path.copy(mount.path.data(), mount.path.size() - 1);
+  }
+  return mounts;
 }
 
 // Those that can also be changed while the isolate runs.
@@ -83,6 +98,10 @@ Result<void> to_result(const warden::Reply& reply, std::string_view what) {
     case warden::Status::kFailed:
       break;
   }
+  if (reply.step == warden::Step::kVolumes && reply.operation == warden::Operation::kLaunch)
+    return Error(Code::kConflict, std::string(what) + ": a volume cannot be mounted at its path",
+                 reply.system_errno)
+        .with_reason("volume_path_refused");
   std::string operation =
       std::string(what) + ": step " + std::string(warden::step_name(reply.step));
   Error cause = Error::from_errno(operation, reply.system_errno);
@@ -115,9 +134,14 @@ Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
   request.image = spec.image.bytes();
   request.nonce = spec.nonce;
   if (spec.toolbox) request.toolbox = spec.toolbox->bytes();
-  if (spec.snapshot) set_snapshot(request, *spec.snapshot);
+  request.keeps_layer = spec.layer_end == LayerEnd::kKept ? 1 : 0;
+  if (spec.snapshot) set_kept(request, *spec.snapshot);
   if (spec.monitor) set_machine(request, *spec.monitor);
-  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  warden::Message message = {};
+  message.request = request;
+  ATOLL_CO_TRY(message.volumes, mounts_of(spec.volumes));
+  auto asked = spec.volumes.empty() ? warden_.ask(request) : warden_.ask(message);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await std::move(asked));
   ATOLL_CO_TRY_VOID(to_result(answer.reply, "launch"));
   if (answer.sockets.size() != warden::kReplySockets)
     co_return Error(Code::kCorrupt, "launch: the warden sent no sockets");
@@ -220,7 +244,7 @@ Task<Result<void>> JailDriver::set_programs(SandboxId id, Programs programs) {
 Task<Result<Cut>> JailDriver::cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) {
   warden::Request request = make_request(warden::Operation::kSnapshot);
   set_id(request, id);
-  set_snapshot(request, snapshot);
+  set_kept(request, snapshot);
   request.inherited_bytes = inherited_bytes;
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
   ATOLL_CO_TRY_VOID(to_result(answer.reply, "snapshot"));
@@ -229,7 +253,7 @@ Task<Result<Cut>> JailDriver::cut(SandboxId id, SnapshotId snapshot, uint64_t in
 
 Task<Result<void>> JailDriver::remove_snapshot(SnapshotId snapshot) {
   warden::Request request = make_request(warden::Operation::kRemoveSnapshot);
-  set_snapshot(request, snapshot);
+  set_kept(request, snapshot);
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
   co_return to_result(answer.reply, "remove snapshot");
 }
@@ -242,7 +266,34 @@ Task<Result<std::vector<SnapshotId>>> JailDriver::list_snapshots() {
     ATOLL_CO_TRY_VOID(to_result(answer.reply, "list snapshots"));
     all.insert(all.end(), answer.snapshots.begin(), answer.snapshots.end());
     if (answer.snapshots.size() < warden::kMaxListedIds) co_return all;
-    set_snapshot(request, answer.snapshots.back());
+    set_kept(request, answer.snapshots.back());
+  }
+}
+
+Task<Result<void>> JailDriver::create_volume(VolumeId volume, uint64_t limit_bytes) {
+  warden::Request request = make_request(warden::Operation::kCreateVolume);
+  set_kept(request, volume);
+  request.disk_bytes = limit_bytes;
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, "create volume");
+}
+
+Task<Result<void>> JailDriver::remove_volume(VolumeId volume) {
+  warden::Request request = make_request(warden::Operation::kRemoveVolume);
+  set_kept(request, volume);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, "remove volume");
+}
+
+Task<Result<std::vector<VolumeId>>> JailDriver::list_volumes() {
+  std::vector<VolumeId> all;
+  warden::Request request = make_request(warden::Operation::kListVolumes);
+  while (true) {
+    ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+    ATOLL_CO_TRY_VOID(to_result(answer.reply, "list volumes"));
+    all.insert(all.end(), answer.volumes.begin(), answer.volumes.end());
+    if (answer.volumes.size() < warden::kMaxListedIds) co_return all;
+    set_kept(request, answer.volumes.back());
   }
 }
 

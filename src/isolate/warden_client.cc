@@ -111,13 +111,14 @@ Task<void> WardenClient::read_replies(std::shared_ptr<Link> link) {
       break;
     }
     Answer answer{
-        parsed->reply, {}, {}, std::string(parsed->receipt.begin(), parsed->receipt.end()), {}};
+        parsed->reply, {}, {}, {}, std::string(parsed->receipt.begin(), parsed->receipt.end()), {}};
     for (size_t i = 0; i < got->fds; ++i) answer.sockets.push_back(std::move(received[i]));
     for (size_t i = 0; i < parsed->reply.id_count; ++i) {
       auto text = parsed->ids.subspan(i * SandboxId::kLength, SandboxId::kLength);
       std::string_view name(reinterpret_cast<const char*>(text.data()), text.size());
       if (auto id = SandboxId::parse(name)) answer.ids.push_back(*id);
       if (auto id = SnapshotId::parse(name)) answer.snapshots.push_back(*id);
+      if (auto id = VolumeId::parse(name)) answer.volumes.push_back(*id);
     }
     link->complete(answer.reply.request_id, std::move(answer));
   }

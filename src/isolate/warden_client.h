@@ -28,6 +28,7 @@ class WardenClient {
     warden::Reply reply;
     std::vector<SandboxId> ids;
     std::vector<SnapshotId> snapshots;
+    std::vector<VolumeId> volumes;
     std::string receipt;
     std::vector<Fd> sockets;  // of a launch, or made anew: warden::kReplySockets
   };

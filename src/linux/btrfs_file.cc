@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +61,12 @@ Result<void> create_btrfs_file(const std::string& path, uint64_t bytes) {
   if (fsync(file.get()) != 0) return Error::system("fsync " + temporary);
   if (rename(temporary.c_str(), path.c_str()) != 0) return Error::system("rename " + temporary);
   return {};
+}
+
+Result<uint64_t> half_of_free_space(const std::string& directory) {
+  struct statvfs status;
+  if (statvfs(directory.c_str(), &status) != 0) return Error::system("statvfs " + directory);
+  return status.f_bavail * status.f_frsize / 2;
 }
 
 // EBUSY: somebody is just letting go of the same device.

@@ -12,6 +12,9 @@ namespace atl::linux {
 // middle leaves no half of one.
 Result<void> create_btrfs_file(const std::string& path, uint64_t bytes);
 
+// In bytes, of the file system that `directory` is on.
+Result<uint64_t> half_of_free_space(const std::string& directory);
+
 // Waits a moment for whoever is just letting go of the same device.
 Result<void> mount_btrfs(const std::string& device, const std::string& target, const char* options);
 

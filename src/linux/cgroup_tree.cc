@@ -152,6 +152,12 @@ std::string v1_group_of(std::string_view groups, Controller controller) {
 
 Result<void> remove_group(const std::string& path) { return remove_below(AT_FDCWD, path, 0); }
 
+Result<void> remove_empty_group(const std::string& path) {
+  if (rmdir(path.c_str()) == 0 || errno == ENOENT || errno == EBUSY || errno == ENOTEMPTY)
+    return {};
+  return Error::system("rmdir " + path);
+}
+
 Result<void> kill_group(const std::string& path, int timeout_ms) {
   int opened = open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (opened < 0 && errno == ENOENT) return {};

@@ -43,6 +43,8 @@ std::string v1_group_of(std::string_view groups, Controller controller);
 // Removes a group and all groups below it; absence is a success. A group that is still in use is
 // given a moment, because processes leave a group slightly after they are seen to be dead.
 Result<void> remove_group(const std::string& path);
+// Only if nothing is in it.
+Result<void> remove_empty_group(const std::string& path);
 
 // Kills every process of a v2 group and waits until none is left; absence is a success.
 Result<void> kill_group(const std::string& path, int timeout_ms);

@@ -33,4 +33,10 @@ Result<void> remove_tree(int parent, const std::string& name) {
   return remove_beneath(parent, name, 0);
 }
 
+Result<void> chown_at(int directory, const char* name, uid_t owner) {
+  if (fchownat(directory, name, owner, owner, AT_SYMLINK_NOFOLLOW) != 0)
+    return Error::system(std::string("chown ") + name);
+  return {};
+}
+
 }  // namespace atl::linux

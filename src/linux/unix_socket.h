@@ -31,7 +31,7 @@ struct PeerCredentials {
 };
 Result<PeerCredentials> peer_credentials(int socket);
 
-inline constexpr size_t kMaxSentFds = 8;
+inline constexpr size_t kMaxSentFds = 15;
 
 // One message with descriptors. `flags` are those of sendmsg(2); there is no SIGPIPE.
 Result<void> send_message(int socket, std::span<const char> bytes, std::span<const int> fds,

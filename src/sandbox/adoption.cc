@@ -6,10 +6,12 @@
 #include "sandbox/network.h"
 #include "sandbox/pause.h"
 #include "sandbox/sandboxes.h"
+#include "sandbox/trust.h"
 
 namespace atl::sandbox {
 
 Task<Result<void>> Sandboxes::adopt() {
+  ATOLL_CO_TRY_VOID(co_await volumes_.adopt());
   ATOLL_CO_TRY(std::vector<SandboxId> listed, co_await services_.driver.list());
   auto read_rows = [](store::Catalog& catalog) { return catalog.sandboxes().all(); };
   ATOLL_CO_TRY(std::vector<store::SandboxRow> rows, co_await services_.ledger.run(read_rows));
@@ -34,16 +36,20 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
     return catalog.execs().all_running(id);
   };
   ATOLL_CO_TRY(auto execs, co_await services_.ledger.run(read_execs));
+  bool comes_back = row.state == "running" && row.persistence == "persistent" && !row.restoring &&
+                    !isolate_exists;
+  if (comes_back) ATOLL_CO_TRY_VOID(co_await renew_row(row));
   Limits limits = limits_of(row);
   auto sandbox = std::make_shared<Sandbox>(services_, row, admission_.count_existing(limits), due_);
-  if (!isolate_exists && !row.restoring) sandbox->set_isolate_removed();
+  sandbox->volumes_ = volumes_.claim(row);
+  if (!isolate_exists && !row.restoring && !comes_back) sandbox->set_isolate_removed();
   ATOLL_CO_TRY_VOID(co_await sandbox->contexts().adopt());
   for (const store::ExecRow& exec : execs)
     ATOLL_CO_TRY_VOID(
         sandbox->execs().adopt(exec, limits.output_bytes, sandbox->contexts().kind_of(exec.id)));
   bool paused = row.paused_at_ms != 0;
   int64_t now_ms = paused ? row.paused_at_ms : to_milliseconds(services_.clock.wall_now());
-  if (row.state == "running" && !row.restoring)
+  if (row.state == "running" && !row.restoring && !comes_back)
     sandbox->contexts().take_up(sandbox, limits, now_ms);
   enter(sandbox);
   // `creating` was never acknowledged to anybody; `deleting` was, and must come to its end.
@@ -53,6 +59,8 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
   } else if (row.state == "running" && row.restoring) {
     co_await sandbox->execs().end_all(Verdict::kSandboxGone, "the sandbox was rolled back");
     (void)co_await restore(sandbox);  // or it has failed
+  } else if (comes_back) {
+    co_await come_back(sandbox);
   } else if (row.state == "failed") {
     co_await sandbox->execs().end_all(Verdict::kSandboxGone, row.failure);
   } else {
@@ -71,6 +79,40 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
     sandbox->begin_talk();  // not awaited: one agent that does not answer must not delay the others
   }
   co_return Result<void>();
+}
+
+Task<Result<void>> Sandboxes::renew_row(store::SandboxRow& row) {
+  row.paused_at_ms = 0;  // what stood still is gone
+  ++row.generation;
+  fill_random(row.nonce);
+  auto update = [row](store::Catalog& catalog) -> Result<void> {
+    ATOLL_TRY_VOID(catalog.sandboxes().set_paused(row));
+    return catalog.sandboxes().set_restoring(row);
+  };
+  auto stored = co_await services_.ledger.run(update);
+  co_return stored;
+}
+
+Task<void> Sandboxes::come_back(std::shared_ptr<Sandbox> sandbox) {
+  SandboxId id = sandbox->id();
+  co_await sandbox->execs().end_all(Verdict::kSandboxGone, "its isolate went with the machine");
+  crash_point("persistence.row");
+  CreateTimings timings{};
+  Result<void> made = co_await start(sandbox, timings);
+  crash_point("persistence.launched");
+  if (made) {
+    auto trusts = co_await install_trust(services_, sandbox);
+    if (!trusts) log_warning("egress is not trusted", {{"sandbox", id.view()}, trusts.error()});
+    int64_t now_ms = to_milliseconds(services_.clock.wall_now());
+    sandbox->contexts().take_up(sandbox, limits_of(sandbox->row()), now_ms);
+    co_return;
+  }
+  // Failed for now, with its files: the row is as it was, and the next start tries again.
+  log_error("a persistent sandbox does not come back", {{"sandbox", id.view()}, made.error()});
+  sandbox->state_ = State::kFailed;
+  sandbox->row_.state = "failed";
+  sandbox->row_.failure = "it did not come back: " + made.error().message();
+  sandbox->set_isolate_removed();
 }
 
 }  // namespace atl::sandbox

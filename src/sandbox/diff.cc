@@ -194,6 +194,7 @@ Task<Result<std::shared_ptr<Sandbox>>> open_reader(Sandboxes& sandboxes, store::
   request.snapshot = snapshot;
   request.ttl_ms = static_cast<uint64_t>(std::chrono::milliseconds(kReaderTime).count());
   request.network = "{}";
+  request.persistence = "ephemeral";
   ATOLL_CO_TRY(Created created, co_await sandboxes.create(tenant, std::move(request)));
   co_return created.sandbox;
 }

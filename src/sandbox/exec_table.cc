@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "agent/frame.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/limits.h"
@@ -11,6 +12,32 @@ namespace atl::sandbox {
 
 // How often an exec is looked at that has little time left while its sandbox stands still.
 constexpr std::chrono::seconds kStillPause{1};
+
+namespace {
+
+agent::Start start_of(ExecRequest request) {
+  agent::Start start{.arguments = std::move(request.arguments),
+                     .environment = std::move(request.environment),
+                     .directory = std::move(request.directory),
+                     .user = request.user,
+                     .timeout_ms = request.timeout_ms,
+                     .output_limit_bytes = request.output_limit_bytes,
+                     .on_output_limit = request.on_output_limit,
+                     .cpu_time_ms = request.cpu_time_ms,
+                     .open_files = request.open_files,
+                     .input = std::move(request.input),
+                     .input_mode = request.input_mode,
+                     .terminal = request.terminal};
+  if (request.context) start.control = agent::ControlMode::kSpeaks;
+  return start;
+}
+
+// As the agent is told, without the head of the frame.
+std::string record_of(const ExecRequest& request) {
+  return agent::encode(0, start_of(request)).substr(agent::kHeaderBytes);
+}
+
+}  // namespace
 
 ExecTable::ExecTable(Services& services, const store::SandboxRow& row, const OwnTime& time,
                      std::function<void()> break_talk)
@@ -41,10 +68,14 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   auto key = request.idempotency_key;
   auto context = request.context;
   if (context) context->exec = id->number();
+  store::ExecRow stored_row = row;
+  // What an interpreter was told is in the rows of its runs.
+  if (!context) stored_row.record = record_of(request);
   auto exec = begin(row, std::move(request), std::move(waiting));
   // While the agent starts it. A crash before this is done leaves an exec that no row knows, which
   // the next welcome ends.
-  auto insert = [row, key, context](store::Catalog& catalog) -> Result<void> {
+  auto insert = [row = std::move(stored_row), key,
+                 context](store::Catalog& catalog) -> Result<void> {
     // Before the exec's own row: an interpreter that no context knows would run for ever.
     if (context) ATOLL_TRY_VOID(catalog.contexts().set_exec(*context, context->exec));
     return key ? catalog.idempotency().insert_exec(*key, row) : catalog.execs().insert(row);
@@ -76,20 +107,7 @@ std::shared_ptr<Exec> ExecTable::begin(store::ExecRow row, ExecRequest request,
     control_.begin(*waiting, request, *exec);
     return exec;
   }
-  agent::Start start{.arguments = std::move(request.arguments),
-                     .environment = std::move(request.environment),
-                     .directory = std::move(request.directory),
-                     .user = request.user,
-                     .timeout_ms = request.timeout_ms,
-                     .output_limit_bytes = request.output_limit_bytes,
-                     .on_output_limit = request.on_output_limit,
-                     .cpu_time_ms = request.cpu_time_ms,
-                     .open_files = request.open_files,
-                     .input = std::move(request.input),
-                     .input_mode = request.input_mode,
-                     .terminal = request.terminal};
-  if (request.context) start.control = agent::ControlMode::kSpeaks;
-  entry.start_frame = agent::encode(id.number(), start);
+  entry.start_frame = agent::encode(id.number(), start_of(std::move(request)));
   control_.start(entry.start_frame);
   return exec;
 }

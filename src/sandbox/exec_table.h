@@ -25,6 +25,7 @@ namespace atl::sandbox {
 
 // What the inside of atolld stands on. Outlives every sandbox.
 class Sandbox;
+class Volumes;
 
 struct Services {
   boost::asio::any_io_executor executor;
@@ -40,6 +41,7 @@ struct Services {
   std::function<Task<Result<void>>(std::shared_ptr<Sandbox>, std::string)> checkpoint = {};
   // What the policies of a tenant's sandboxes have where they say nothing: see sandbox/tenants.h.
   std::function<std::string(store::TenantId)> tenant_network = {};
+  Volumes* volumes = nullptr;  // those of whoever has the sandboxes
 };
 
 class ExecTable {

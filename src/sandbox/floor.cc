@@ -32,8 +32,9 @@ Result<Isolation> choose_wall(const Offered& offered, const store::TemplateDefau
         .with_reason("isolation_unavailable")
         .with_field("isolation");
   }
-  if (defaults.persistence != store::Persistence::kEphemeral)
-    return Error(Code::kUnsupported, "the template asks for sandboxes that outlive their end")
+  if (defaults.persistence == store::Persistence::kCheckpoint)
+    return Error(Code::kUnsupported,
+                 "the template asks for memory to be kept, which this host cannot")
         .with_reason("persistence_unavailable")
         .with_field("template");
   return wanted == Isolation::kJail ? Isolation::kJail : strongest;
@@ -42,6 +43,8 @@ Result<Isolation> choose_wall(const Offered& offered, const store::TemplateDefau
 Result<void> check_wall(const store::SandboxRow& row) {
   if (!is_machine(row)) return {};
   if (row.network != kNothingAllowed) return refused("has no way out yet", "network");
+  if (!row.volumes.empty()) return refused("cannot have volumes yet", "volumes");
+  if (row.persistence != "ephemeral") return refused("cannot be kept yet", "persistence");
   if (row.snapshot) return refused("cannot begin with the files of a snapshot yet", "snapshot");
   if (row.checkpoint != "none") return refused("cannot be kept as a snapshot yet", "checkpoint");
   return {};

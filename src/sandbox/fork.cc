@@ -16,7 +16,9 @@ namespace {
 
 constexpr uint32_t kMaxAtOnce = 8;  // the warden has no more helpers
 
-CreateSandbox request_of(const store::SandboxRow& row, SnapshotId snapshot) {
+}  // namespace
+
+CreateSandbox twin_request(const store::SandboxRow& row, SnapshotId snapshot) {
   CreateSandbox request;
   request.snapshot = snapshot;
   request.cpu_millis = row.cpu_millis;
@@ -35,21 +37,27 @@ CreateSandbox request_of(const store::SandboxRow& row, SnapshotId snapshot) {
   request.on_ttl = row.on_ttl;
   request.auto_resume = row.auto_resume;
   request.checkpoint = row.checkpoint;
+  request.persistence = row.persistence;
   request.metadata = row.metadata;
   request.environment = row.environment;
   request.network = row.network;
   return request;
 }
 
+ContextRequest context_request_of(const Context& context) {
+  ContextRequest request{.language = context.row().language,
+                         .directory = context.row().directory,
+                         .environment = split_variables(context.row().environment)};
+  request.description = context.row().description;
+  return request;
+}
+
+namespace {
+
 std::vector<ContextRequest> contexts_of(Sandbox& sandbox) {
   std::vector<ContextRequest> requests;
-  for (const auto& context : sandbox.contexts().all()) {
-    ContextRequest request{.language = context->row().language,
-                           .directory = context->row().directory,
-                           .environment = split_variables(context->row().environment)};
-    request.description = context->row().description;
-    requests.push_back(std::move(request));
-  }
+  for (const auto& context : sandbox.contexts().all())
+    requests.push_back(context_request_of(*context));
   return requests;
 }
 
@@ -115,6 +123,8 @@ Task<Result<Forked>> fork_sandbox(Sandboxes& sandboxes, Snapshots& snapshots,
                                   std::shared_ptr<Sandbox> sandbox, ForkRequest wanted) {
   Forked forked;
   ATOLL_CO_TRY(forked.not_carried, co_await find_not_carried(sandboxes.services(), sandbox));
+  for (const store::VolumeUse& use : sandbox->row().volumes)
+    forked.not_carried.push_back({NotCarried::What::kVolume, use.name});
   CutSnapshot cut{.reason = "fork"};
   auto kept = co_await snapshots.cut(sandbox, std::move(cut));
   if (!kept) co_return std::move(kept).error();
@@ -123,7 +133,7 @@ Task<Result<Forked>> fork_sandbox(Sandboxes& sandboxes, Snapshots& snapshots,
   forked.frozen = kept->frozen;
   auto batch = std::make_shared<Batch>(sandboxes.services().executor);
   batch->tenant = sandbox->row().tenant;
-  batch->request = request_of(sandbox->row(), snapshot);
+  batch->request = twin_request(sandbox->row(), snapshot);
   batch->contexts = contexts_of(*sandbox);
   batch->left = wanted.count;
   batch->request.ttl_ms = wanted.ttl_ms.value_or(sandbox->row().ttl_ms);

@@ -30,4 +30,9 @@ struct ForkRequest {
 Task<Result<Forked>> fork_sandbox(Sandboxes& sandboxes, Snapshots& snapshots,
                                   std::shared_ptr<Sandbox> sandbox, ForkRequest wanted);
 
+// A create of a sandbox as that one, without its name and volumes, that begins with a snapshot.
+CreateSandbox twin_request(const store::SandboxRow& row, SnapshotId snapshot);
+// Another context as that one, which knows nothing.
+ContextRequest context_request_of(const Context& context);
+
 }  // namespace atl::sandbox

@@ -10,9 +10,9 @@
 namespace atl::sandbox {
 
 struct NotCarried {
-  enum class What : unsigned char { kExec, kContextState };
+  enum class What : unsigned char { kExec, kContextState, kVolume };
   What what;
-  std::string id;
+  std::string id;  // or the name of a volume
 };
 
 // Of a sandbox as it is now.

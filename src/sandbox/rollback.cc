@@ -84,6 +84,7 @@ Task<Result<std::shared_ptr<Sandbox>>> Sandboxes::remake(std::shared_ptr<Sandbox
   row.next_exec = old->execs().next_number_;
   Reservation reservation = admission_.count_existing(limits_of(row));
   auto fresh = std::make_shared<Sandbox>(services_, row, std::move(reservation), due_);
+  fresh->volumes_ = volumes_.claim(row);
   // Before anything is awaited: nobody may find the old one and delete the row with it.
   all_.insert_or_assign(row.id, fresh);
   co_await old->begin_deletion("the sandbox was rolled back");

@@ -237,6 +237,7 @@ Result<void> Sandbox::apply(const store::SandboxRow& row) {
 void Sandbox::set_isolate_removed() {
   isolate_removed_ = true;
   reservation_.release();
+  volumes_.release();
 }
 
 Task<void> Sandbox::begin_deletion(std::string why) {

@@ -26,6 +26,7 @@
 #include "sandbox/contexts.h"
 #include "sandbox/exec_table.h"
 #include "sandbox/lifetime.h"
+#include "sandbox/volumes.h"
 #include "store/catalog.h"
 
 namespace atl::sandbox {
@@ -94,6 +95,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Services& services_;
   store::SandboxRow row_;
   Reservation reservation_;
+  VolumeClaim volumes_;
   State state_ = State::kCreating;
   OwnTime time_;
   ExecTable execs_;

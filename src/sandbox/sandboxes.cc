@@ -29,6 +29,15 @@ bool is_up(const Sandbox& sandbox) {
   return sandbox.state() == State::kRunning || sandbox.state() == State::kPaused;
 }
 
+bool has_volumes(const store::SandboxRow& row, const std::vector<WantedVolume>& wanted) {
+  auto is_there = [&row](const WantedVolume& one) {
+    return std::any_of(row.volumes.begin(), row.volumes.end(), [&one](const auto& use) {
+      return use.name == one.name && use.path == one.path && use.read_only == one.read_only;
+    });
+  };
+  return std::all_of(wanted.begin(), wanted.end(), is_there);
+}
+
 // Whether a create that allows it may answer with `held`, which has the name it asks for.
 Result<void> check_usable(const Sandbox& held, const CreateSandbox& request) {
   auto taken = [&](const std::string& why, std::string_view reason) {
@@ -42,6 +51,8 @@ Result<void> check_usable(const Sandbox& held, const CreateSandbox& request) {
   auto wall = store::parse_isolation(held.row().isolation);
   if (request.isolation && (!wall || *wall < *request.isolation))
     return taken(", behind the weaker wall " + held.row().isolation, "name_conflict");
+  if (!has_volumes(held.row(), request.volumes))
+    return taken(", with other volumes", "name_conflict");
   if (is_up(held) || held.state() == State::kCreating) return {};
   return taken(", and it is " + std::string(state_name(held.state())), "name_taken");
 }
@@ -76,9 +87,12 @@ Sandboxes::Sandboxes(Services services, Admission& admission, Templates& templat
       admission_(admission),
       templates_(templates),
       pool_(services_, admission, templates),
+      volumes_(services_, admission),
       due_(services.executor),
       settled_(services.executor),
-      kept_(services.executor) {}
+      kept_(services.executor) {
+  services_.volumes = &volumes_;
+}
 
 Result<store::SandboxRow> Sandboxes::make_row(
     store::TenantId tenant, const CreateSandbox& request,
@@ -120,6 +134,8 @@ Result<store::SandboxRow> Sandboxes::make_row(
   row.on_ttl = request.on_ttl;
   row.auto_resume = request.auto_resume;
   row.checkpoint = request.checkpoint;
+  bool persists = defaults.persistence == store::Persistence::kPersistent;
+  row.persistence = request.persistence.value_or(persists ? "persistent" : "ephemeral");
   row.ttl_ms = request.ttl_ms.value_or(defaults.ttl_ms);
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(defaults.idle_ttl_ms);
   row.metadata = request.metadata;
@@ -140,6 +156,7 @@ Result<store::SandboxRow> Sandboxes::make_row(
 
 Result<void> Sandboxes::ask_for_singleton(store::TenantId tenant, CreateSandbox& request) const {
   if (request.sharing == Sharing::kOwn || request.name || request.image) return {};
+  if (!request.volumes.empty()) return {};
   ATOLL_TRY(auto found, templates_.find_template(tenant, request.template_name));
   if (!found || !found->manifest.pool_singleton) return {};
   // By its name everybody finds it, also after a restart.
@@ -177,14 +194,18 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request, snapshot));
   if (!request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(row.network));
   std::optional<WarmIsolate> warm;
-  if (!row.snapshot) warm = pool_.take(row);
+  // An isolate that waits has none mounted, and its layer goes with it.
+  bool is_plain = request.volumes.empty() && row.persistence == "ephemeral";
+  if (!row.snapshot && is_plain) warm = pool_.take(row);
   ATOLL_CO_TRY(Reservation reservation, co_await reserve(limits_of(row), warm));
+  ATOLL_CO_TRY(row.volumes, volumes_.resolve(tenant, request.volumes));
   if (warm) {
     row.id = warm->id;
     row.nonce = warm->nonce;
   }
   auto sandbox = std::make_shared<Sandbox>(services_, row, std::move(reservation), due_);
-  // Before anything is awaited: from here on the name is its own.
+  // Before anything is awaited: from here on the name and the volumes are its own.
+  sandbox->volumes_ = volumes_.claim(row);
   enter(sandbox);
   store::SandboxRow stored = row;
   if (warm && warm->limits == limits_of(row).wall) stored.state = "running";
@@ -307,7 +328,9 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   Starting starting(*this, row.id);
   Basis basis = basis_of(templates_, row);
   isolate::LaunchSpec spec{row.id,        row.image,    limits_of(row).wall, row.nonce,
-                           basis.toolbox, row.snapshot, basis.monitor};
+                           basis.toolbox, row.snapshot, basis.monitor,
+                           places_of(row.volumes)};
+  if (row.persistence == "persistent") spec.layer_end = isolate::LayerEnd::kKept;
   auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   crash_point("create.launched");
@@ -315,9 +338,10 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   // One that was there before does not end because egress is away, which is told when it is back.
   if (!told && !row.restoring) co_return told;
   timings.launch = since(begin);
-  // A copy would not have seen the files of a snapshot.
+  // A copy would not have seen the files of a snapshot or a volume.
   std::optional<WarmAgent> copied;
-  if (!row.snapshot && !basis.monitor) copied = co_await pool_.copy(row, basis);
+  bool can_copy = !row.snapshot && row.volumes.empty() && !basis.monitor;
+  if (can_copy) copied = co_await pool_.copy(row, basis);
   timings.from_zygote = copied.has_value();
   if (copied)
     sandbox->attach(std::move(*copied));
@@ -456,7 +480,9 @@ Task<void> Sandboxes::keep_artifacts_once(std::shared_ptr<Sandbox> sandbox) {
 
 Task<Result<void>> Sandboxes::free_isolate(std::shared_ptr<Sandbox> sandbox) {
   while (starting_.contains(sandbox->id())) co_await settled_.wait();
-  if (!sandbox->isolate_removed()) {
+  // The files of a persistent one may be there without an isolate.
+  bool may_hold = sandbox->row().persistence == "persistent";
+  if (!sandbox->isolate_removed() || may_hold) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.remove(sandbox->id()));
     sandbox->set_isolate_removed();
   }

@@ -55,6 +55,8 @@ struct CreateSandbox {
   std::string metadata = "{}";              // JSON object of strings
   std::string environment = "{}";           // JSON object of strings
   std::optional<std::string> network = {};  // network_text()
+  std::vector<WantedVolume> volumes = {};
+  std::optional<std::string> persistence = {};  // as in the row
   std::optional<store::IdempotencyKey> idempotency_key;
 };
 
@@ -124,6 +126,9 @@ class Sandboxes {
                            CreateTimings& timings);
   // From a row that is marked as restoring to a sandbox that runs. After an error it has failed.
   Task<Result<void>> restore(std::shared_ptr<Sandbox> sandbox);
+  // A persistent sandbox whose isolate went with the machine gets another, with its files.
+  Task<Result<void>> renew_row(store::SandboxRow& row);
+  Task<void> come_back(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> store_running(std::shared_ptr<Sandbox> sandbox);
   Result<void> set_running(Sandbox& sandbox);
   Task<Result<Reservation>> reserve(Limits limits, std::optional<WarmIsolate>& warm);
@@ -143,6 +148,7 @@ class Sandboxes {
   Admission& admission_;
   Templates& templates_;
   WarmPool pool_;
+  Volumes volumes_;
   std::map<SandboxId, std::shared_ptr<Sandbox>> all_;
   std::map<Name, SandboxId> names_;
   SteadyTime wake_ = SteadyTime::max();  // when wait_due() returns, if it waits

@@ -309,6 +309,22 @@ ALTER TABLE tenant_settings ADD COLUMN network TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE sandboxes ADD COLUMN isolation TEXT NOT NULL DEFAULT 'jail'
   CHECK (isolation IN ('jail', 'gvisor', 'microvm'));
 )sql",
+    R"sql(
+CREATE TABLE volumes (
+  tenant_id INTEGER NOT NULL REFERENCES tenants (tenant_id),
+  volume_id TEXT NOT NULL UNIQUE CHECK (length(volume_id) = 20),
+  name TEXT NOT NULL CHECK (name <> ''),
+  bytes INTEGER NOT NULL CHECK (bytes > 0),
+  created_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (tenant_id, name)
+) STRICT;
+ALTER TABLE sandboxes ADD COLUMN volumes TEXT NOT NULL DEFAULT '';
+)sql",
+    R"sql(
+ALTER TABLE execs ADD COLUMN record BLOB NOT NULL DEFAULT x'';
+ALTER TABLE sandboxes ADD COLUMN persistence TEXT NOT NULL DEFAULT 'ephemeral'
+  CHECK (persistence IN ('ephemeral', 'persistent'));
+)sql",
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// The metadata of one host: tenants, keys, sandboxes, execs, contexts, snapshots, templates,
-// idempotency keys and usage, in one SQLite file.
+// The metadata of one host: tenants, keys, sandboxes, execs, contexts, snapshots, volumes,
+// templates, idempotency keys and usage, in one SQLite file.
 //
 // Two classes of durability share the file through two connections. What dies with the machine
 // anyway (sandboxes, execs, contexts, usage) is written without an fsync; what an operator was told
-// is kept (tenants, keys, templates, snapshots, idempotency keys) is synced before the call
-// returns. Every table has a tenant_id and every query takes a TenantId; the few that do not say so
-// by name (all, all_running, find_by_hash).
+// is kept (tenants, keys, templates, snapshots, volumes, idempotency keys) is synced before the
+// call returns. Every table has a tenant_id and every query takes a TenantId; the few that do not
+// say so by name (all, all_running, find_by_hash).
 //
 // Every call is one transaction of its own. A Catalog belongs to one thread at a time.
 #pragma once
@@ -25,6 +25,7 @@
 #include "store/template_rows.h"
 #include "store/tenant_rows.h"
 #include "store/usage_rows.h"
+#include "store/volume_rows.h"
 
 namespace atl::store {
 
@@ -42,6 +43,7 @@ class Catalog {
   UsageRows& usage() { return usage_; }
   TemplateRows& templates() { return templates_; }
   SnapshotRows& snapshots() { return snapshots_; }
+  VolumeRows& volumes() { return volumes_; }
 
  private:
   Catalog(Database process, Database machine)
@@ -58,6 +60,7 @@ class Catalog {
   UsageRows usage_{process_};
   TemplateRows templates_{machine_};
   SnapshotRows snapshots_{machine_};
+  VolumeRows volumes_{machine_};
 };
 
 // The schema, for tests that start from each older version.

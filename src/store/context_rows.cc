@@ -72,6 +72,16 @@ Result<RunRow> read_run(Query& query) {
   return row;
 }
 
+Result<std::vector<RunRow>> read_runs(Query query) {
+  std::vector<RunRow> rows;
+  while (true) {
+    ATOLL_TRY(bool found, query.next());
+    if (!found) return rows;
+    ATOLL_TRY(RunRow row, read_run(query));
+    rows.push_back(std::move(row));
+  }
+}
+
 }  // namespace
 
 Result<void> ContextRows::insert(const ContextRow& row) {
@@ -173,19 +183,23 @@ Result<std::vector<ContextRow>> ContextRows::all(const SandboxId& sandbox) {
   }
 }
 
+Result<std::vector<RunRow>> ContextRows::runs_since(TenantId tenant, const SandboxId& sandbox,
+                                                    int64_t since_ms) {
+  ATOLL_TRY(Query query, database_.query("SELECT " RUN_COLUMNS " FROM context_runs "
+                                         "WHERE tenant_id = ? AND sandbox_id = ? "
+                                         "AND created_at_ms >= ? "
+                                         "ORDER BY created_at_ms, context_id, run",
+                                         tenant.number(), sandbox.view(), since_ms));
+  return read_runs(std::move(query));
+}
+
 Result<std::vector<RunRow>> ContextRows::all_open(const SandboxId& sandbox,
                                                   const ContextId& context) {
   ATOLL_TRY(Query query, database_.query("SELECT " RUN_COLUMNS " FROM context_runs "
                                          "WHERE sandbox_id = ? AND context_id = ? "
                                          "AND state <> 'ended' ORDER BY run",
                                          sandbox.view(), context.view()));
-  std::vector<RunRow> rows;
-  while (true) {
-    ATOLL_TRY(bool found, query.next());
-    if (!found) return rows;
-    ATOLL_TRY(RunRow row, read_run(query));
-    rows.push_back(std::move(row));
-  }
+  return read_runs(std::move(query));
 }
 
 }  // namespace atl::store

@@ -73,6 +73,10 @@ class ContextRows {
   Result<std::optional<RunRow>> find_run(TenantId tenant, const SandboxId& sandbox,
                                          const ContextId& context, uint32_t number);
 
+  // Of all contexts of the sandbox that are there, in the order of their creation.
+  Result<std::vector<RunRow>> runs_since(TenantId tenant, const SandboxId& sandbox,
+                                         int64_t since_ms);
+
   // At start-up, whoever the tenant is: in the order of their creation, and of their numbers.
   Result<std::vector<ContextRow>> all(const SandboxId& sandbox);
   Result<std::vector<RunRow>> all_open(const SandboxId& sandbox, const ContextId& context);

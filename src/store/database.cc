@@ -215,6 +215,15 @@ std::optional<std::string> Query::text_or_null() {
   return text();
 }
 
+std::string Query::bytes() {
+  int column = take(SQLITE_BLOB);
+  if (!intact_) return {};
+  sqlite3_stmt* handle = statement_->handle.get();
+  const void* data = sqlite3_column_blob(handle, column);
+  auto length = static_cast<size_t>(sqlite3_column_bytes(handle, column));
+  return length == 0 ? std::string() : std::string(static_cast<const char*>(data), length);
+}
+
 void Query::read_blob(std::span<unsigned char> bytes) {
   int column = take(SQLITE_BLOB);
   if (!intact_) return;

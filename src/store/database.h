@@ -71,6 +71,8 @@ class Query {
   std::string text();
   std::optional<int64_t> int64_or_null();
   std::optional<std::string> text_or_null();
+  // A blob of any length.
+  std::string bytes();
   template <size_t N>
   std::array<unsigned char, N> blob() {
     std::array<unsigned char, N> bytes{};

@@ -85,11 +85,16 @@ Result<ExecId> take_number(Database& database, TenantId tenant, const SandboxId&
   return *id;
 }
 
+std::span<const unsigned char> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
+}
+
 Result<void> insert_row(Database& database, const ExecRow& row) {
   auto inserted = database.run(
-      "INSERT INTO execs (sandbox_id, tenant_id, exec, request, created_at_ms) "
-      "VALUES (?, ?, ?, ?, ?)",
-      row.sandbox.view(), row.tenant.number(), row.id.number(), row.request, row.created_at_ms);
+      "INSERT INTO execs (sandbox_id, tenant_id, exec, request, created_at_ms, record) "
+      "VALUES (?, ?, ?, ?, ?, ?)",
+      row.sandbox.view(), row.tenant.number(), row.id.number(), row.request, row.created_at_ms,
+      Blob(bytes_of(row.record)));
   if (inserted) return {};
   return std::move(inserted).error().with_context("insert exec " + row.id.string() + " of " +
                                                   row.sandbox.string());
@@ -125,6 +130,18 @@ Result<void> ExecRows::insert_within(const Transaction&, const ExecRow& row) {
     return Error(Code::kNotFound, "sandbox " + row.sandbox.string() +
                                       ": not there, or it has had " + row.id.string() + " before");
   return insert_row(database_, row);
+}
+
+Result<std::optional<std::string>> ExecRows::find_record(TenantId tenant, const SandboxId& sandbox,
+                                                         ExecId id) {
+  ATOLL_TRY(Query query, database_.query("SELECT record FROM execs WHERE tenant_id = ? "
+                                         "AND sandbox_id = ? AND exec = ?",
+                                         tenant.number(), sandbox.view(), id.number()));
+  ATOLL_TRY(bool found, query.next());
+  if (!found) return std::optional<std::string>();
+  std::string record = query.bytes();
+  ATOLL_TRY_VOID(query.row_done());
+  return record.empty() ? std::nullopt : std::optional(std::move(record));
 }
 
 Result<void> ExecRows::explain_unchanged(TenantId tenant, const SandboxId& sandbox, ExecId id) {

@@ -35,6 +35,8 @@ struct ExecRow {
   std::string peak_memory_scope = "exec";  // "exec" | "sandbox": whose peak it is
   uint32_t limits_hit = 0;                 // bits of agent::LimitBit, which are never renumbered
   std::string failure = {};
+  // What it was started with, an agent::Start, to be inserted; empty: it cannot be run again.
+  std::string record = {};
 };
 
 class ExecRows {
@@ -55,6 +57,9 @@ class ExecRows {
   // verdict stays; an agent repeats exits until they are acknowledged.
   Result<void> finish(const ExecRow& row);
   Result<std::optional<ExecRow>> find(TenantId tenant, const SandboxId& sandbox, ExecId id);
+  // Its record, which no other call reads. Nothing also for one without.
+  Result<std::optional<std::string>> find_record(TenantId tenant, const SandboxId& sandbox,
+                                                 ExecId id);
   // In the order of their numbers; at most `limit` and at most kMaxPageRows.
   Result<std::vector<ExecRow>> list(TenantId tenant, const SandboxId& sandbox,
                                     std::optional<ExecId> after, size_t limit);

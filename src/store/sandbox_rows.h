@@ -13,6 +13,7 @@
 #include "base/snapshot_id.h"
 #include "store/database.h"
 #include "store/tenant.h"
+#include "store/volume_rows.h"
 
 namespace atl::store {
 
@@ -57,6 +58,8 @@ struct SandboxRow {
   // A change of the limits was begun: those here are not less than what is in force, and whoever
   // takes the sandbox up brings both together.
   bool limits_unsettled = false;
+  std::string persistence = "ephemeral";  // "ephemeral" | "persistent": what its files survive
+  std::vector<VolumeUse> volumes = {};    // that are mounted in it; from its create on
 };
 
 // A place in a tenant's list. It carries the whole sort key, so paging goes on at the right place

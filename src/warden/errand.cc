@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/crash_point.h"
+#include "base/id_list.h"
 #include "base/log.h"
+#include "linux/subvolume.h"
+#include "linux/volume_mounts.h"
 #include "warden/enforced_limits.h"
 #include "warden/enforcement.h"
 #include "warden/freezer.h"
@@ -26,6 +30,10 @@ void fail(Reply& reply, Step step, const Error& error) {
   log_warning("request failed", {{"step", step_name(step)}, error});
 }
 
+void report(Reply& reply, Step step, const Result<void>& done) {
+  if (!done) fail(reply, step, done.error());
+}
+
 std::optional<SandboxId> id_of(const Request& request) {
   return SandboxId::parse({request.sandbox_id.data(), request.sandbox_id.size()});
 }
@@ -42,21 +50,14 @@ void hand_over(linux::NetworkSockets sockets, std::vector<Fd>& fds) {
   std::move(sockets.begin(), sockets.end(), std::back_inserter(fds));
 }
 
-void launch(const Host& host, const Request& request, Reply& reply, std::vector<Fd>& fds) {
-  Launch launch(host, request);
+void launch(const Host& host, const Message& message, Reply& reply, std::vector<Fd>& fds) {
+  Launch launch(host, message.request, {}, message.volumes);
   LaunchOutcome outcome = launch.run();
   if (outcome.status == Status::kOk) hand_over(launch.take_sockets(), fds);
   reply.status = outcome.status;
   reply.step = outcome.step;
   reply.system_errno = outcome.system_errno;
   reply.refusal = outcome.refusal;
-}
-
-void remove(const Host& host, const Request& request, Reply& reply) {
-  auto id = id_of(request);
-  ATOLL_CHECK(id.has_value());
-  if (auto removed = remove_isolate(host, *id); !removed)
-    fail(reply, Step::kRecord, removed.error());
 }
 
 template <typename Id>
@@ -105,12 +106,32 @@ void cut(const Host& host, const Request& request, Reply& reply) {
   reply.frozen_us = cut->frozen_us;
 }
 
+void create_volume(const Host& host, const Request& request, Reply& reply) {
+  std::string name(request.snapshot_id.data(), request.snapshot_id.size());
+  auto made = linux::create_volume(host.pool.get(), name, request.disk_bytes);
+  crash_point("volume.create");
+  report(reply, Step::kVolumes, made);
+}
+
+void remove_volume(const Host& host, const Request& request, Reply& reply) {
+  std::string name(request.snapshot_id.data(), request.snapshot_id.size());
+  crash_point("volume.remove");
+  report(reply, Step::kVolumes, linux::remove_subvolume(host.pool.get(), name));
+}
+
+void network(const Host& host, const Request& request, Reply& reply, std::vector<Fd>& fds) {
+  auto sockets = reopen_sockets(host, *id_of(request));
+  if (!sockets) return fail(reply, Step::kNetwork, sockets.error());
+  hand_over(std::move(*sockets), fds);
+}
+
 // With simple quotas nobody charges a layer for what it began with.
-Request as_charged(const Host& host, Request request) {
+Message as_charged(const Host& host, Message message) {
+  Request& request = message.request;
   bool limits = request.operation == Operation::kLaunch || request.operation == Operation::kLimits;
   if (limits && host.pool_quotas == linux::BtrfsQuotas::kSimple)
     request.disk_bytes -= request.inherited_bytes;
-  return request;
+  return message;
 }
 
 }  // namespace
@@ -129,8 +150,9 @@ std::string encode_reply(const Reply& reply) {
   return std::string(reinterpret_cast<const char*>(&reply), sizeof reply);
 }
 
-Answer serve_request(const Host& host, const Message& message) {
-  const Request request = as_charged(host, message.request);
+Answer serve_request(const Host& host, const Message& received) {
+  const Message message = as_charged(host, received);
+  const Request& request = message.request;
   auto begin = std::chrono::steady_clock::now();
   Reply reply = make_reply(request, Status::kOk);
   std::string more;
@@ -140,10 +162,12 @@ Answer serve_request(const Host& host, const Message& message) {
       probe(host, reply);
       break;
     case Operation::kLaunch:
-      launch(host, request, reply, fds);
+      launch(host, message, reply, fds);
       break;
     case Operation::kRemove:
-      remove(host, request, reply);
+      report(reply, Step::kRecord, remove_isolate(host, *id_of(request)));
+      if (reply.status == Status::kOk)
+        report(reply, Step::kLayer, remove_kept_layer(host, *id_of(request)));
       break;
     case Operation::kList:
       list(list_records(host), request.sandbox_id, reply, more);
@@ -155,39 +179,40 @@ Answer serve_request(const Host& host, const Message& message) {
       limits(host, request, reply);
       break;
     case Operation::kRemoveImage:
-      if (auto removed = remove_image(host, Digest::from_bytes(request.image)); !removed)
-        fail(reply, Step::kImage, removed.error());
+      report(reply, Step::kImage, remove_image(host, Digest::from_bytes(request.image)));
       break;
     case Operation::kFreeze:
-      if (auto frozen = freeze_isolate(host, *id_of(request)); !frozen)
-        fail(reply, Step::kCgroup, frozen.error());
+      report(reply, Step::kCgroup, freeze_isolate(host, *id_of(request)));
       break;
     case Operation::kThaw:
-      if (auto thawed = thaw_isolate(host, *id_of(request)); !thawed)
-        fail(reply, Step::kCgroup, thawed.error());
+      report(reply, Step::kCgroup, thaw_isolate(host, *id_of(request)));
       break;
     case Operation::kSnapshot:
       cut(host, request, reply);
       break;
     case Operation::kRemoveSnapshot:
-      if (auto removed = remove_snapshot(host, snapshot_of(request)); !removed)
-        fail(reply, Step::kLayer, removed.error());
+      report(reply, Step::kLayer, remove_snapshot(host, snapshot_of(request)));
       break;
     case Operation::kListSnapshots:
-      list(list_snapshots(host), request.snapshot_id, reply, more);
+      list(list_ids<SnapshotId>(host.run_dir + "/pool"), request.snapshot_id, reply, more);
+      break;
+    case Operation::kCreateVolume:
+      create_volume(host, request, reply);
+      break;
+    case Operation::kRemoveVolume:
+      remove_volume(host, request, reply);
+      break;
+    case Operation::kListVolumes:
+      list(list_ids<VolumeId>(host.run_dir + "/pool"), request.snapshot_id, reply, more);
       break;
     case Operation::kMeter:
       usage(host, request, reply, more);
       break;
-    case Operation::kNetwork: {
-      auto sockets = reopen_sockets(host, *id_of(request));
-      if (!sockets) fail(reply, Step::kNetwork, sockets.error());
-      if (sockets) hand_over(std::move(*sockets), fds);
+    case Operation::kNetwork:
+      network(host, request, reply, fds);
       break;
-    }
     case Operation::kRanges:
-      if (auto opened = open_ranges(host, *id_of(request), message.ranges); !opened)
-        fail(reply, Step::kNetwork, opened.error());
+      report(reply, Step::kNetwork, open_ranges(host, *id_of(request), message.ranges));
       break;
   }
   auto spent = std::chrono::steady_clock::now() - begin;

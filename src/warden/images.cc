@@ -3,20 +3,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <memory>
 
 #include "base/file.h"
-#include "linux/loop_device.h"
+#include "linux/erofs_mount.h"
 #include "linux/mounts.h"
 #include "linux/root_file.h"
 
 namespace atl::warden {
 namespace {
-
-constexpr unsigned long kImageFlags = MS_RDONLY | MS_NOSUID | MS_NODEV;
 
 std::string mount_point(const Host& host, const std::string& digest) {
   return host.run_dir + "/images/" + digest;
@@ -25,18 +22,6 @@ std::string mount_point(const Host& host, const std::string& digest) {
 bool is_mounted(const std::string& target) {
   auto magic = linux::file_system_magic(target);
   return magic.ok() && *magic == linux::kErofsMagic;
-}
-
-Result<void> mount_file(int file, const std::string& target) {
-  std::string source = "/proc/self/fd/" + std::to_string(file);
-  if (mount(source.c_str(), target.c_str(), "erofs", kImageFlags, nullptr) == 0) return {};
-  // Kernels before 6.12 want a block device. Isolates of a warden before us may still use one of
-  // this image: mounting that gives the superblock they use, and with it their page cache.
-  if (errno != ENOTBLK) return Error::system("mount image on " + target);
-  ATOLL_TRY(auto device, linux::share_loop_device(file, linux::LoopAccess::kReadOnly));
-  if (mount(device.path.c_str(), target.c_str(), "erofs", kImageFlags, nullptr) != 0)
-    return Error::system("mount image from " + device.path + " on " + target);
-  return {};
 }
 
 Result<void> unmount_image(const Host& host, const std::string& name) {
@@ -59,7 +44,7 @@ Result<void> mount_image(const Host& host, const Digest& digest) {
     if (errno != EINTR) return Error::system("lock the images");
   if (is_mounted(target)) return {};
   ATOLL_TRY_VOID(make_directory(target, 0700));
-  return mount_file(file.get(), target);
+  return linux::mount_erofs(file.get(), target);
 }
 
 Result<void> unmount_images(const Host& host) {

@@ -1,16 +1,13 @@
 #include "warden/inventory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <memory>
-
 #include "base/file.h"
-#include "base/snapshot_id.h"
+#include "base/id_list.h"
+#include "linux/file_tree.h"
 
 namespace atl::warden {
 namespace {
@@ -45,22 +42,7 @@ Result<std::optional<RecordLock>> lock_record(const Host& host, const SandboxId&
 }
 
 Result<void> remove_record(const Host& host, const SandboxId& id) {
-  std::string name = id.string();
-  int opened =
-      openat(host.isolates.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (opened < 0 && errno == ENOENT) return {};
-  if (opened < 0) return Error::system("open record " + name);
-  std::unique_ptr<DIR, int (*)(DIR*)> directory(fdopendir(opened), closedir);
-  if (!directory) return Error::system("read record " + name);
-  while (dirent* entry = readdir(directory.get())) {
-    std::string_view note = entry->d_name;
-    if (note == "." || note == "..") continue;
-    if (unlinkat(dirfd(directory.get()), entry->d_name, 0) != 0 && errno != ENOENT)
-      return Error::system("unlink in record " + name);
-  }
-  if (unlinkat(host.isolates.get(), name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
-    return Error::system("rmdir record " + name);
-  return {};
+  return linux::remove_tree(host.isolates.get(), id.string());
 }
 
 bool record_exists(const Host& host, const SandboxId& id) {
@@ -68,22 +50,7 @@ bool record_exists(const Host& host, const SandboxId& id) {
 }
 
 Result<std::vector<SandboxId>> list_records(const Host& host) {
-  return list_ids(host.run_dir + "/isolates");
+  return list_ids<SandboxId>(host.run_dir + "/isolates");
 }
-
-template <typename Id>
-Result<std::vector<Id>> list_ids(const std::string& path) {
-  std::vector<Id> ids;
-  std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
-  if (!directory && errno == ENOENT) return ids;
-  if (!directory) return Error::system("read directory " + path);
-  while (dirent* entry = readdir(directory.get()))
-    if (auto id = Id::parse(entry->d_name)) ids.push_back(*id);
-  std::sort(ids.begin(), ids.end());
-  return ids;
-}
-
-template Result<std::vector<SandboxId>> list_ids<SandboxId>(const std::string& path);
-template Result<std::vector<SnapshotId>> list_ids<SnapshotId>(const std::string& path);
 
 }  // namespace atl::warden

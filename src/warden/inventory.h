@@ -34,8 +34,4 @@ bool record_exists(const Host& host, const SandboxId& id);
 // Sorted.
 Result<std::vector<SandboxId>> list_records(const Host& host);
 
-// Names in a directory that are ids of that kind, sorted; everything else is left out.
-template <typename Id = SandboxId>
-Result<std::vector<Id>> list_ids(const std::string& directory);
-
 }  // namespace atl::warden

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "linux/cgroup_namespace.h"
+#include "linux/file_tree.h"
 #include "linux/mounts.h"
 
 namespace atl::warden {
@@ -58,25 +59,11 @@ Result<void> hand_down_to_leaves(const Host& host, const std::string& run) {
   return {};
 }
 
-Result<void> open_memory_counters(const Host& host, const SandboxId& id, IsolateGroups& groups) {
-  CounterFds& fds = groups.counters;
-  if (in_v2(host, Controller::kMemory)) {
-    int run = groups.run.get();
-    ATOLL_TRY(fds.memory_events, open_at(run, "memory.events", O_RDONLY));
-    ATOLL_TRY(fds.oom_notice, open_at(run, "memory.events", O_RDONLY));
-    auto peak = open_at(run, "memory.peak", O_RDONLY);
-    if (peak) fds.memory_peak = std::move(*peak);
-    return {};
-  }
-  std::string group = host.group_path(v1_of(host, Controller::kMemory), id);
-  ATOLL_TRY(fds.memory_events, open_file(group + "/memory.oom_control", O_RDONLY));
-  ATOLL_TRY(fds.memory_peak, open_file(group + "/memory.max_usage_in_bytes", O_RDONLY));
-  ATOLL_TRY(fds.oom_notice, linux::register_v1_notice(group, fds.memory_events.get()));
-  return {};
-}
-
 Result<void> open_counters(const Host& host, const SandboxId& id, IsolateGroups& groups) {
-  ATOLL_TRY_VOID(open_memory_counters(host, id, groups));
+  ATOLL_TRY_VOID(in_v2(host, Controller::kMemory)
+                     ? linux::open_memory_counters(groups.run.get(), groups.counters)
+                     : linux::open_memory_counters(
+                           host.group_path(v1_of(host, Controller::kMemory), id), groups.counters));
   if (in_v2(host, Controller::kPids)) {
     ATOLL_TRY(groups.counters.pids_events, open_at(groups.run.get(), "pids.events", O_RDONLY));
     return {};
@@ -98,18 +85,6 @@ Result<void> create_v1_groups(const Host& host, const SandboxId& id) {
 uint64_t limit_of(const Request& limits, Controller controller) {
   if (controller == Controller::kMemory) return limits.memory_bytes;
   return controller == Controller::kCpu ? limits.cpu_millis : limits.pids;
-}
-
-Result<void> chown_at(int directory, const char* name, uid_t owner) {
-  if (fchownat(directory, name, owner, owner, AT_SYMLINK_NOFOLLOW) != 0)
-    return Error::system(std::string("chown ") + name);
-  return {};
-}
-
-Result<void> remove_if_empty(const std::string& path) {
-  if (rmdir(path.c_str()) == 0 || errno == ENOENT || errno == EBUSY || errno == ENOTEMPTY)
-    return {};
-  return Error::system("rmdir " + path);
 }
 
 // Thousands of processes die faster when their end is not held to what they were allowed in life.
@@ -185,10 +160,10 @@ Result<void> set_group_limits(const Host& host, const SandboxId& id, const Reque
 Result<void> delegate_groups(const Host& host, const SandboxId& id, uid_t root) {
   ATOLL_TRY(Fd top, open_file(host.group_path(host.cgroups.v2, id), O_PATH | O_DIRECTORY));
   // Starting a process in a leaf needs write access to the common ancestor's cgroup.procs.
-  ATOLL_TRY_VOID(chown_at(top.get(), "cgroup.procs", root));
+  ATOLL_TRY_VOID(linux::chown_at(top.get(), "cgroup.procs", root));
   for (const char* name : {"run", "run/cgroup.procs", "run/cgroup.subtree_control",
                            "run/cgroup.threads", "run/cgroup.kill"})
-    ATOLL_TRY_VOID(chown_at(top.get(), name, root));
+    ATOLL_TRY_VOID(linux::chown_at(top.get(), name, root));
   return {};
 }
 
@@ -221,8 +196,8 @@ Result<void> remove_parent_groups(const Host& host) {
   hierarchies.push_back(host.cgroups.v2);
   for (const std::string& hierarchy : hierarchies) {
     if (hierarchy.empty()) continue;
-    ATOLL_TRY_VOID(remove_if_empty(host.parent_group_path(hierarchy)));
-    ATOLL_TRY_VOID(remove_if_empty(hierarchy + "/atoll"));
+    ATOLL_TRY_VOID(linux::remove_empty_group(host.parent_group_path(hierarchy)));
+    ATOLL_TRY_VOID(linux::remove_empty_group(hierarchy + "/atoll"));
   }
   return {};
 }

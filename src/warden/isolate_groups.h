@@ -6,33 +6,21 @@
 
 #include <sys/types.h>
 
-#include <array>
-
 #include "base/fd.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "linux/group_counters.h"
 #include "linux/group_limits.h"
 #include "warden/host.h"
 #include "warden/protocol.h"
 
 namespace atl::warden {
 
-// What the agent reads of the groups that carry the limits; see agent/protocol.h.
-struct CounterFds {
-  Fd memory_events;
-  Fd pids_events;
-  Fd memory_peak;  // v2 before 5.19 has none
-  Fd oom_notice;
-  std::array<int, 4> numbers() const {
-    return {memory_events.get(), pids_events.get(), memory_peak.get(), oom_notice.get()};
-  }
-};
-
 struct IsolateGroups {
-  Fd agent;             // <id>/agent, for CLONE_INTO_CGROUP
-  Fd run;               // <id>/run as the root of a mount of its own: ".." leads nowhere
-  Fd cgroup_namespace;  // rooted at <id>
-  CounterFds counters;
+  Fd agent;                    // <id>/agent, for CLONE_INTO_CGROUP
+  Fd run;                      // <id>/run as the root of a mount of its own: ".." leads nowhere
+  Fd cgroup_namespace;         // rooted at <id>
+  linux::CounterFds counters;  // for the agent
 };
 
 // <hierarchy>/atoll/<tag> in each hierarchy in use, with controllers handed down.

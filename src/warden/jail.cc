@@ -32,6 +32,8 @@ constexpr rlim_t kAgentOpenFiles = 4096;
 // rest.
 constexpr const char* kScratch = "/sys";
 constexpr const char* kMasks = "/sys/masks";
+constexpr size_t kTreesOfAll = 5;  // then a disk, those of volumes, and the toolbox, as there are
+static_assert(kTreesOfAll + linux::kMaxVolumes + 2 <= linux::kMaxSentFds);
 
 }  // namespace
 
@@ -43,13 +45,21 @@ constexpr const char* kMasks = "/sys/masks";
 //   its files is cloned from the scratch mount, which goes with the pivot;
 // - capabilities go last, for every step before needs them.
 const Jail::JailStep Jail::kSteps[] = {
-    {Step::kSpawner, &Jail::fork_spawner},    {Step::kNamespaces, &Jail::receive_trees},
-    {Step::kNamespaces, &Jail::become_root},  {Step::kNamespaces, &Jail::leave_the_host},
-    {Step::kRoot, &Jail::build_root},         {Step::kDevices, &Jail::mount_devices},
-    {Step::kProc, &Jail::mount_proc_and_run}, {Step::kMasks, &Jail::mask_kernel_files},
-    {Step::kMasks, &Jail::name_the_resolver}, {Step::kPivot, &Jail::pivot},
-    {Step::kNetwork, &Jail::join_network},    {Step::kNetwork, &Jail::listen_for_sudo},
-    {Step::kSpawner, &Jail::release_spawner}, {Step::kCapabilities, &Jail::confine},
+    {Step::kSpawner, &Jail::fork_spawner},
+    {Step::kNamespaces, &Jail::receive_trees},
+    {Step::kNamespaces, &Jail::become_root},
+    {Step::kNamespaces, &Jail::leave_the_host},
+    {Step::kRoot, &Jail::build_root},
+    {Step::kDevices, &Jail::mount_devices},
+    {Step::kProc, &Jail::mount_proc_and_run},
+    {Step::kMasks, &Jail::mask_kernel_files},
+    {Step::kMasks, &Jail::name_the_resolver},
+    {Step::kVolumes, &Jail::mount_volumes},
+    {Step::kPivot, &Jail::pivot},
+    {Step::kNetwork, &Jail::join_network},
+    {Step::kNetwork, &Jail::listen_for_sudo},
+    {Step::kSpawner, &Jail::release_spawner},
+    {Step::kCapabilities, &Jail::confine},
     {Step::kAgent, &Jail::execute_agent},
 };
 
@@ -88,16 +98,19 @@ Result<void> Jail::fork_spawner() {
 Result<void> Jail::receive_trees() {
   ATOLL_TRY(auto message, linux::receive_byte(plan_.sync, -1));
   if (!message) return Error::from_errno("the helper is gone", EPIPE);
-  if (message->byte != kTrees || !message->fds[4])
+  size_t least = kTreesOfAll + plan_.volumes->count + (plan_.wall == Wall::kMicrovm ? 1 : 0);
+  if (message->byte != kTrees || !message->fds[least - 1])
     return Error::from_errno("unexpected message from the helper", EPROTO);
   image_ = std::move(message->fds[0]);
   layer_ = std::move(message->fds[1]);
   devices_ = std::move(message->fds[2]);
   masks_ = std::move(message->fds[3]);
   tools_ = std::move(message->fds[4]);
-  bool has_disk = plan_.wall == Wall::kMicrovm;
-  if (has_disk) disk_ = std::move(message->fds[5]);
-  toolbox_ = std::move(message->fds[has_disk ? 6 : 5]);
+  size_t next = kTreesOfAll;
+  if (plan_.wall == Wall::kMicrovm) disk_ = std::move(message->fds[next++]);
+  while (volumes_.size() < plan_.volumes->count)
+    volumes_.push_back(std::move(message->fds[next++]));
+  toolbox_ = std::move(message->fds[next]);
   return tell_spawner(kIdsMapped);
 }
 
@@ -132,14 +145,14 @@ Result<void> Jail::build_root() {
   ATOLL_TRY_VOID(linux::attach_mount_at(plan_.cgroup, scratch.get(), "groups"));
   if (fchdir(scratch.get()) != 0) return Error::system("chdir to the scratch mount");
   // The links lie below the image, which so stays as it is and may have its own of that name.
-  // `volatile`: no sync of the whole pool when the overlay goes. A layer does not outlive its
-  // isolate.
+  // `volatile`: no sync of the whole pool when the overlay goes, for a layer that does not outlive
+  // its isolate.
   ATOLL_TRY(root_, linux::make_mount("overlay",
                                      {{"lowerdir", "image:masks/links"},
                                       {"upperdir", "layer/upper"},
                                       {"workdir", "layer/work"},
                                       {"userxattr", ""},
-                                      {"volatile", ""}},
+                                      {plan_.keeps_layer ? "userxattr" : "volatile", ""}},
                                      kNoSuidNoDev));
   ATOLL_TRY_VOID(linux::attach_mount_at(root_.get(), scratch.get(), "root"));
   if (plan_.wall == Wall::kMicrovm || !toolbox_) return {};
@@ -172,6 +185,10 @@ Result<void> Jail::mask_kernel_files() {
 
 Result<void> Jail::name_the_resolver() {
   return linux::attach_resolver(root_.get(), {masks_.get(), kMasks});
+}
+
+Result<void> Jail::mount_volumes() {
+  return linux::attach_volumes(root_.get(), *plan_.volumes, volumes_);
 }
 
 Result<void> Jail::pivot() { return linux::pivot_into(root_.get()); }

@@ -7,10 +7,12 @@
 #include <array>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
 #include "linux/descriptors.h"
+#include "linux/volume_mounts.h"
 #include "warden/progress.h"
 
 namespace atl::warden {
@@ -47,6 +49,8 @@ struct JailPlan {
   int probe = -1;
   std::array<int, 4> counters = {-1, -1, -1, -1};  // kMemoryEventsFd and on; -1: none
   uint32_t open_files = 0;
+  const linux::VolumeMounts* volumes = nullptr;
+  bool keeps_layer = false;
   Progress* progress = nullptr;
   Step fail_at = Step::kNone;  // tests only: fail when this step is reached
 };
@@ -73,6 +77,7 @@ class Jail {
   Result<void> mount_disks();
   Result<void> mask_kernel_files();
   Result<void> name_the_resolver();
+  Result<void> mount_volumes();
   Result<void> pivot();
   Result<void> join_network();
   Result<void> listen_for_sudo();
@@ -91,6 +96,7 @@ class Jail {
   JailPlan plan_;
   Fd image_, layer_, devices_, masks_, tools_, toolbox_, disk_, root_, proc_, run_atoll_, network_,
       sudo_, spawner_;
+  std::vector<Fd> volumes_;
 };
 
 }  // namespace atl::warden

@@ -52,13 +52,15 @@ const Launch::LaunchStep Launch::kSteps[] = {
     {Step::kAgent, &Launch::await_agent},  {Step::kReceipt, &Launch::make_receipt},
 };
 
-Launch::Launch(const Host& host, const Request& request, Fault fault)
+Launch::Launch(const Host& host, const Request& request, Fault fault,
+               const linux::VolumeMounts& volumes)
     : host_(host),
       request_(request),
       fault_(fault),
       id_(id_of(request)),
       image_(Digest::from_bytes(request.image)),
-      toolbox_(Digest::from_bytes(request.toolbox)) {}
+      toolbox_(Digest::from_bytes(request.toolbox)),
+      volumes_(volumes) {}
 
 LaunchOutcome Launch::run() {
   // Before anything is made, so that there is nothing to undo.
@@ -195,6 +197,8 @@ Result<void> Launch::clone_jail() {
                    .probe = probe.theirs.get(),
                    .counters = groups_.counters.numbers(),
                    .open_files = request_.open_files,
+                   .volumes = &volumes_,
+                   .keeps_layer = request_.keeps_layer != 0,
                    .progress = progress_->get(),
                    .fail_at = fault_.step};
   ATOLL_TRY(birth_, begin_birth(plan, groups_, first_uid_));
@@ -247,8 +251,8 @@ Result<void> Launch::send_trees() {
   ATOLL_TRY(Fd user_namespace,
             open_file("/proc/" + std::to_string(birth_.jail_pid) + "/ns/user", O_RDONLY));
   ATOLL_TRY(Fd image, clone_image(root(), user_namespace.get()));
-  ATOLL_TRY(Fd layer, clone_for_jail(host_.run_dir + "/pool/" + id_.string(), MOUNT_ATTR_NODEV,
-                                     user_namespace.get()));
+  ATOLL_TRY(Fd layer, clone_for_jail(host_.run_dir + "/pool/" + layer_name(host_, id_),
+                                     MOUNT_ATTR_NODEV, user_namespace.get()));
   ATOLL_TRY(Fd devices,
             clone_for_jail(host_.run_dir + "/devices", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, -1));
   ATOLL_TRY(Fd masks, clone_for_jail(host_.run_dir + "/masks",
@@ -261,6 +265,9 @@ Result<void> Launch::send_trees() {
     ATOLL_TRY(disk, clone_image_file(image_));
     fds.push_back(disk.get());
   }
+  ATOLL_TRY(auto volumes,
+            linux::clone_volumes(host_.run_dir + "/pool", volumes_, user_namespace.get()));
+  for (const Fd& volume : volumes) fds.push_back(volume.get());
   if (has_toolbox()) {
     ATOLL_TRY(toolbox, wall() == Wall::kMicrovm ? clone_image_file(toolbox_)
                                                 : clone_image(toolbox_, user_namespace.get()));

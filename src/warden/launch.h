@@ -38,7 +38,8 @@ struct Fault {
 class Launch {
  public:
   // `request` has passed parse_request().
-  Launch(const Host& host, const Request& request, Fault fault = {});
+  Launch(const Host& host, const Request& request, Fault fault = {},
+         const linux::VolumeMounts& volumes = {});
   LaunchOutcome run();
   // Those in the network of an isolate that was launched, for egress.
   linux::NetworkSockets take_sockets() { return std::move(sockets_); }
@@ -89,6 +90,7 @@ class Launch {
   const SandboxId id_;
   const Digest image_;
   const Digest toolbox_;
+  const linux::VolumeMounts volumes_;
   std::optional<SharedProgress> progress_;
   std::optional<RecordLock> record_;
   uid_t first_uid_ = 0;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,17 +28,10 @@ constexpr const char* kPoolOptions = "commit=5";
 std::string pool_file(const Host& host) { return host.state_dir + "/pool.btrfs"; }
 std::string pool_mount(const Host& host) { return host.run_dir + "/pool"; }
 
-Result<uint64_t> default_bytes(const Host& host) {
-  struct statvfs status;
-  if (statvfs(host.state_dir.c_str(), &status) != 0)
-    return Error::system("statvfs " + host.state_dir);
-  uint64_t half = status.f_bavail * status.f_frsize / 2;
-  return std::min(half, kMaxDefaultPoolBytes) / 4096 * 4096;
-}
-
 Result<void> create_pool_file(const Host& host, uint64_t bytes) {
   if (bytes == 0) {
-    ATOLL_TRY(bytes, default_bytes(host));
+    ATOLL_TRY(uint64_t half, linux::half_of_free_space(host.state_dir));
+    bytes = std::min(half, kMaxDefaultPoolBytes) / 4096 * 4096;
   }
   if (bytes < kMinPoolBytes)
     return Error(Code::kExhausted, "the layer pool would have less than 256 MiB", ENOSPC);
@@ -51,6 +43,15 @@ Result<void> create_pool_file(const Host& host, uint64_t bytes) {
 Result<Fd> open_pool_file(const Host& host) {
   ATOLL_TRY(Fd state, open_file(host.state_dir, O_PATH | O_DIRECTORY));
   return linux::open_root_file(state.get(), "pool.btrfs", O_RDWR);
+}
+
+std::string kept_name(const SandboxId& id) { return "p" + id.string().substr(1); }
+
+// An overlay does not take what another one left that was `volatile`, or was not ended.
+Result<void> renew_layer(const Host& host, const SandboxId& id, uint64_t limit_bytes) {
+  ATOLL_TRY(Fd layer, open_layer(host, id));
+  ATOLL_TRY_VOID(linux::set_subvolume_limit(layer.get(), limit_bytes));
+  return linux::remove_tree(layer.get(), "work");
 }
 
 }  // namespace
@@ -90,20 +91,20 @@ Result<void> check_pool(const Host& host) {
 }
 
 Result<void> create_layer(const Host& host, const SandboxId& id, const Request& request) {
-  std::string name = id.string();
+  std::string name = request.keeps_layer != 0 ? kept_name(id) : id.string();
   int pool = host.pool.get();
-  bool empty = request.snapshot_id[0] == 0;
-  if (empty) {
+  bool kept = request.keeps_layer != 0 && faccessat(pool, name.c_str(), F_OK, 0) == 0;
+  bool empty = !kept && request.snapshot_id[0] == 0;
+  if (kept) {
+    ATOLL_TRY_VOID(renew_layer(host, id, request.disk_bytes));
+  } else if (empty) {
     ATOLL_TRY_VOID(linux::create_subvolume(pool, name, request.disk_bytes));
   } else {
     std::string snapshot(request.snapshot_id.data(), request.snapshot_id.size());
     ATOLL_TRY(Fd source, open_at(pool, snapshot, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     auto writable = linux::SubvolumeAccess::kWritable;
     ATOLL_TRY_VOID(linux::snapshot_subvolume(source.get(), pool, name, writable));
-    ATOLL_TRY(Fd layer, open_layer(host, id));
-    ATOLL_TRY_VOID(linux::set_subvolume_limit(layer.get(), request.disk_bytes));
-    // An overlay does not take what another one left that was `volatile`.
-    ATOLL_TRY_VOID(linux::remove_tree(layer.get(), "work"));
+    ATOLL_TRY_VOID(renew_layer(host, id, request.disk_bytes));
   }
   for (const char* part : {"/upper", "/work"}) {
     if (mkdirat(pool, (name + part).c_str(), 0755) != 0 && (empty || errno != EEXIST))
@@ -112,8 +113,18 @@ Result<void> create_layer(const Host& host, const SandboxId& id, const Request& 
   return {};
 }
 
+std::string layer_name(const Host& host, const SandboxId& id) {
+  bool kept = faccessat(host.pool.get(), id.string().c_str(), F_OK, 0) != 0;
+  return kept ? kept_name(id) : id.string();
+}
+
 Result<Fd> open_layer(const Host& host, const SandboxId& id) {
-  return open_at(host.pool.get(), id.string(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  return open_at(host.pool.get(), layer_name(host, id), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+Result<void> remove_kept_layer(const Host& host, const SandboxId& id) {
+  if (!host.pool) return {};
+  return linux::remove_subvolume(host.pool.get(), kept_name(id));
 }
 
 Result<void> remove_layer(const Host& host, const SandboxId& id) {

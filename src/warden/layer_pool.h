@@ -1,6 +1,8 @@
 // The layer pool: one btrfs in the sparse file S/pool.btrfs, mounted at R/pool in the warden's own
 // mount namespace. A layer is a subvolume named after the isolate, with a quota, holding upper/ and
 // work/ of its overlay; owners on disk are 0-65535, an idmapped mount shows them as the isolate's.
+// One that is kept begins with `p` instead of `s`, so that nobody takes it for what a dead isolate
+// left.
 //
 // Isolates keep the file system alive when the warden dies. The next warden must find their loop
 // device and mount that one again: a second device on the same file would be a second, conflicting
@@ -30,9 +32,14 @@ bool pool_exists(const Host& host);
 Result<void> unmount_pool(Host& host);
 
 Result<void> check_pool(const Host& host);
-// As the request says: empty, or with what a snapshot holds; ENOENT if that is not there.
+// As the request says: empty, or with what a snapshot holds; ENOENT if that is not there. One that
+// was kept is taken as it is.
 Result<void> create_layer(const Host& host, const SandboxId& id, const Request& request);
 Result<Fd> open_layer(const Host& host, const SandboxId& id);
+// One that is not kept; and one that is.
 Result<void> remove_layer(const Host& host, const SandboxId& id);
+Result<void> remove_kept_layer(const Host& host, const SandboxId& id);
+// The name of the one that there is.
+std::string layer_name(const Host& host, const SandboxId& id);
 
 }  // namespace atl::warden

@@ -24,8 +24,15 @@ bool between(T value, T low, T high) {
 
 Error invalid(const char* what) { return Error(Code::kInvalid, what); }
 
-bool is_snapshot_id(const IdText& text) {
-  return SnapshotId::parse(std::string_view(text.data(), text.size())).has_value();
+bool is_about_volumes(Operation operation) {
+  return operation >= Operation::kCreateVolume && operation <= Operation::kListVolumes;
+}
+
+// What is kept beyond an isolate: a volume, or a snapshot.
+bool is_kept_id(const IdText& text, Operation operation) {
+  std::string_view id(text.data(), text.size());
+  return is_about_volumes(operation) ? VolumeId::parse(id).has_value()
+                                     : SnapshotId::parse(id).has_value();
 }
 
 bool is_id(const IdText& text) {
@@ -61,9 +68,10 @@ Result<void> check_guest(const Request& request) {
 Result<void> check_birth_fields(const Request& request) {
   if (!between(request.open_files, kMinOpenFiles, kMaxOpenFiles)) return invalid("bad open_files");
   if (request.on_oom > OnOom::kEndSandbox) return invalid("bad on_oom");
+  if (request.keeps_layer > 1) return invalid("bad keeps_layer");
   if ((request.required & ~kAllExtras) != 0) return invalid("bad required");
   if (is_zero(request.nonce)) return invalid("no nonce");
-  if (!is_zero(request.snapshot_id) && !is_snapshot_id(request.snapshot_id))
+  if (!is_zero(request.snapshot_id) && !is_kept_id(request.snapshot_id, request.operation))
     return invalid("bad snapshot id");
   return check_guest(request);
 }
@@ -71,26 +79,34 @@ Result<void> check_birth_fields(const Request& request) {
 constexpr const char* kUnusedField = "a field that this operation does not use is set";
 
 Result<void> check_no_limits(const Request& request) {
+  bool sized = request.operation == Operation::kCreateVolume;
   bool none = request.cpu_millis == 0 && request.pids == 0 && request.memory_bytes == 0 &&
-              request.disk_bytes == 0 && request.disk_bytes_per_second == 0;
+              (sized || request.disk_bytes == 0) && request.disk_bytes_per_second == 0;
+  if (sized && !between(request.disk_bytes, kMinDiskBytes, kMaxDiskBytes))
+    return invalid("bad disk_bytes");
   return none ? Result<void>() : invalid(kUnusedField);
 }
 
 // Of an operation about a snapshot, or none.
 Result<void> check_snapshot(const Request& request) {
-  bool needs =
-      request.operation == Operation::kSnapshot || request.operation == Operation::kRemoveSnapshot;
-  bool may = needs || request.operation == Operation::kListSnapshots;
+  bool lists = request.operation == Operation::kListSnapshots ||
+               request.operation == Operation::kListVolumes;
+  bool needs = request.operation == Operation::kSnapshot ||
+               request.operation == Operation::kRemoveSnapshot ||
+               (is_about_volumes(request.operation) && !lists);
+  bool may = needs || lists;
   bool inherits =
       request.operation == Operation::kSnapshot || request.operation == Operation::kLimits;
   if (!inherits && request.inherited_bytes != 0) return invalid(kUnusedField);
   if (is_zero(request.snapshot_id)) return needs ? invalid("no snapshot id") : Result<void>();
   if (!may) return invalid(kUnusedField);
-  return is_snapshot_id(request.snapshot_id) ? Result<void>() : invalid("bad snapshot id");
+  bool fits = is_kept_id(request.snapshot_id, request.operation);
+  return fits ? Result<void>() : invalid("bad snapshot id");
 }
 
 Result<void> check_no_birth_fields(const Request& request) {
   bool none = request.open_files == 0 && is_zero(request.on_oom) && request.required == 0 &&
+              request.keeps_layer == 0 &&
               is_zero(request.image) != (request.operation == Operation::kRemoveImage) &&
               is_zero(request.nonce) && is_zero(request.toolbox) && is_zero(request.monitor) &&
               is_zero(request.guest);
@@ -101,10 +117,9 @@ Result<void> check_no_birth_fields(const Request& request) {
 
 std::string_view step_name(Step step) {
   static constexpr std::string_view kNames[] = {
-      "none",       "record",       "uid_range", "pool",    "layer", "image",
-      "cgroup",     "listener",     "clone",     "uid_map", "idmap", "spawner",
-      "namespaces", "root",         "devices",   "proc",    "masks", "pivot",
-      "network",    "capabilities", "agent",     "receipt", "helper"};
+      "none",  "record",  "uid_range", "pool",    "layer",        "image", "cgroup",  "listener",
+      "clone", "uid_map", "idmap",     "spawner", "namespaces",   "root",  "devices", "proc",
+      "masks", "volumes", "pivot",     "network", "capabilities", "agent", "receipt", "helper"};
   static_assert(std::size(kNames) == kLastStep + 1);
   auto index = static_cast<uint16_t>(step);
   return index <= kLastStep ? kNames[index] : "unknown";
@@ -166,6 +181,9 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
     case Operation::kRemoveImage:
     case Operation::kRemoveSnapshot:
     case Operation::kListSnapshots:
+    case Operation::kCreateVolume:
+    case Operation::kRemoveVolume:
+    case Operation::kListVolumes:
     case Operation::kProbe:
       if (!is_zero(request.sandbox_id)) return invalid("a sandbox id that is not used");
       break;
@@ -179,12 +197,16 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
 
 Result<Message> parse_message(std::span<const unsigned char> bytes) {
   Message message = {};
-  bool has_ranges = bytes.size() == sizeof message;
-  ATOLL_TRY(message.request, parse_request(has_ranges ? bytes.first(sizeof(Request)) : bytes));
-  if (has_ranges != (message.request.operation == Operation::kRanges))
-    return invalid("ranges that are not used");
-  if (has_ranges) std::memcpy(&message, bytes.data(), sizeof message);
+  bool is_long = bytes.size() == sizeof message;
+  ATOLL_TRY(message.request, parse_request(is_long ? bytes.first(sizeof(Request)) : bytes));
+  bool has_ranges = message.request.operation == Operation::kRanges;
+  if (has_ranges ? !is_long : is_long && message.request.operation != Operation::kLaunch)
+    return invalid("ranges or volumes that are not used");
+  if (is_long) std::memcpy(&message, bytes.data(), sizeof message);
+  if (has_ranges ? message.volumes.count != 0 : message.ranges.count != 0)
+    return invalid("ranges or volumes that are not used");
   ATOLL_TRY_VOID(message.ranges.check());
+  ATOLL_TRY_VOID(message.volumes.check());
   return message;
 }
 
@@ -207,8 +229,9 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
       (reply.extras != 0 && reply.operation != Operation::kProbe))
     return invalid("bad extras");
   if (reply.id_count > kMaxListedIds) return invalid("too many ids");
-  bool snapshots = reply.operation == Operation::kListSnapshots;
-  if (reply.id_count > 0 && reply.operation != Operation::kList && !snapshots)
+  bool isolates = reply.operation == Operation::kList;
+  if (reply.id_count > 0 && !isolates && reply.operation != Operation::kListSnapshots &&
+      reply.operation != Operation::kListVolumes)
     return invalid("unasked ids");
   bool has_usage = reply.operation == Operation::kMeter && reply.status == Status::kOk;
   if (has_usage ? reply.receipt_bytes != sizeof(linux::ResourceUsage)
@@ -223,7 +246,8 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
   for (size_t i = 0; i < reply.id_count; ++i) {
     IdText text;
     std::memcpy(&text, parsed.ids.data() + i * sizeof text, sizeof text);
-    if (!(snapshots ? is_snapshot_id(text) : is_id(text))) return invalid("bad id in list");
+    if (!(isolates ? is_id(text) : is_kept_id(text, reply.operation)))
+      return invalid("bad id in list");
   }
   return parsed;
 }

@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "base/snapshot_id.h"
 #include "linux/open_ranges.h"
+#include "linux/volume_mounts.h"
 #include "warden/step.h"
 
 namespace atl::warden {
@@ -74,8 +75,11 @@ enum class Operation : uint16_t {
   kRemoveSnapshot = 13,  // removing nothing is a success
   kListSnapshots = 14,   // ids of those that exist, after a given id, in order
   kMeter = 15,  // what runs in an isolate uses now: a linux::ResourceUsage in place of a receipt
+  kCreateVolume = 16,  // an empty one, of `disk_bytes`
+  kRemoveVolume = 17,  // that no isolate has; removing nothing is a success
+  kListVolumes = 18,   // as kListSnapshots
 };
-inline constexpr uint16_t kLastOperation = static_cast<uint16_t>(Operation::kMeter);
+inline constexpr uint16_t kLastOperation = static_cast<uint16_t>(Operation::kListVolumes);
 
 struct Request {
   uint32_t magic;
@@ -92,12 +96,14 @@ struct Request {
   uint64_t disk_bytes;
   uint64_t disk_bytes_per_second;  // read and written each; 0: not limited
   OnOom on_oom;                    // this and all that follow: kLaunch only
-  uint8_t reserved[3];
+  uint8_t keeps_layer;             // 1: the layer stays until kRemove, and is found again
+  uint8_t reserved[2];
   uint32_t required;                                // bits of Extra that the caller insists on
   std::array<unsigned char, Digest::kBytes> image;  // kRemoveImage too
   std::array<unsigned char, kNonceBytes> nonce;
   std::array<unsigned char, Digest::kBytes> toolbox;  // image for /opt/atoll; all zero: none
-  // kLaunch: what the layer begins with, or all zero. kListSnapshots: after which to go on.
+  // kLaunch: what the layer begins with, or all zero. Lists: after which to go on. Of a volume in
+  // what is about volumes.
   std::array<char, SnapshotId::kLength> snapshot_id;
   uint8_t also_reserved[4];
   // What the layer began with, which counts too: kLaunch, kLimits and kSnapshot.
@@ -111,9 +117,11 @@ static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 256);
 
 struct Message {
   Request request;
-  linux::OpenRanges ranges;  // kRanges only
+  linux::OpenRanges ranges;     // kRanges only
+  linux::VolumeMounts volumes;  // kLaunch only: what it has of them
 };
-static_assert(sizeof(Message) == sizeof(Request) + sizeof(linux::OpenRanges));
+static_assert(sizeof(Message) ==
+              sizeof(Request) + sizeof(linux::OpenRanges) + sizeof(linux::VolumeMounts));
 
 enum class Status : uint16_t {
   kOk = 0,
@@ -152,10 +160,9 @@ struct Reply {
   Step step;
   int32_t system_errno;
   uint32_t elapsed_us;
-  uint32_t
-      id_count;     // kList, kListSnapshots: how many ids follow this struct, at most kMaxListedIds
-  Refusal refusal;  // kRefused only
-  uint16_t extras;  // kProbe: bits of Extra that this host has
+  uint32_t id_count;       // of lists: how many ids follow this struct, at most kMaxListedIds
+  Refusal refusal;         // kRefused only
+  uint16_t extras;         // kProbe: bits of Extra that this host has
   uint32_t receipt_bytes;  // kReceipt: how many bytes of text follow this struct
   uint64_t held_bytes;     // kSnapshot: at most that many are in it
   uint64_t frozen_us;      // kSnapshot: how long the isolate stood still

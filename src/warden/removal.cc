@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/crash_point.h"
+#include "base/id_list.h"
 #include "base/log.h"
 #include "warden/images.h"
 #include "warden/isolate_groups.h"
@@ -51,12 +52,12 @@ Result<void> remove_strays(const Host& host) {
   std::set<SandboxId> found;
   for (const std::string& directory : {host.parent_group_path(host.cgroups.v2),
                                        host.run_dir + "/pool", host.run_dir + "/agents"}) {
-    ATOLL_TRY(auto ids, list_ids(directory));
+    ATOLL_TRY(auto ids, list_ids<SandboxId>(directory));
     found.insert(ids.begin(), ids.end());
   }
   for (const std::string& hierarchy : host.cgroups.v1) {
     if (hierarchy.empty()) continue;
-    ATOLL_TRY(auto ids, list_ids(host.parent_group_path(hierarchy)));
+    ATOLL_TRY(auto ids, list_ids<SandboxId>(host.parent_group_path(hierarchy)));
     found.insert(ids.begin(), ids.end());
   }
   for (const SandboxId& id : found) {

@@ -46,8 +46,4 @@ Result<void> remove_snapshot(const Host& host, const SnapshotId& id) {
   return linux::remove_subvolume(host.pool.get(), id.string());
 }
 
-Result<std::vector<SnapshotId>> list_snapshots(const Host& host) {
-  return list_ids<SnapshotId>(host.run_dir + "/pool");
-}
-
 }  // namespace atl::warden

@@ -23,6 +23,5 @@ Result<Cut> cut_snapshot(const Host& host, const Request& request);
 
 Result<void> remove_snapshot(const Host& host, const SnapshotId& id);
 // Sorted.
-Result<std::vector<SnapshotId>> list_snapshots(const Host& host);
 
 }  // namespace atl::warden

@@ -25,6 +25,7 @@ enum class Step : uint16_t {
   kDevices,
   kProc,
   kMasks,
+  kVolumes,
   kPivot,
   kNetwork,
   kCapabilities,

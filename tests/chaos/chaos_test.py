@@ -18,6 +18,9 @@ import atoll  # noqa: E402
 LONG = os.environ.get("ATOLL_TEST_LONG") == "1"
 RANDOM_KILLS = 200 if LONG else 20
 READY_SECONDS = 1.0
+# What is promised to survive ten times at each point.
+STATE_ROUNDS = 10 if LONG else 1
+STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete")
 
 # Where atolld dies, and the request on whose way that is.
 DAEMON_POINTS = {
@@ -35,6 +38,7 @@ DAEMON_POINTS = {
     "fork.cut": "fork", "fork.made": "fork", "fork.done": "fork",
     "rollback.kept": "roll_back", "rollback.row": "roll_back", "rollback.removed": "roll_back",
     "rollback.done": "roll_back",
+    "volume.made": "store", "volume.row": "store", "volume.unlisted": "store",
 }
 # Where the warden dies. Launches and removals are children of it: launch.… and remove.… end one of
 # those, the others the warden itself.
@@ -46,6 +50,7 @@ WARDEN_POINTS = {f"launch.{step}": "create" for step in LAUNCH_STEPS} | {
     "remove.uids": "delete",
     "freeze.note": "pause", "freeze.group": "pause", "thaw.group": "pause",
     "snapshot.frozen": "keep", "snapshot.cut": "keep", "snapshot.remove": "keep",
+    "volume.create": "store", "volume.remove": "store",
 }
 # Where an agent dies; most are frames that it was sent.
 AGENT_POINTS = {
@@ -191,6 +196,24 @@ class Chaos(atoll.SystemTest):
         """Whatever a fork that was not acknowledged has made, its snapshot is gone."""
         self.again_until(201, "POST", f"/v1/sandboxes/{self.sandbox}/fork", {"count": 2})
         self.assertEqual(self.again_until(200, "GET", "/v1/snapshots").json["snapshots"], [])
+
+    def store(self):
+        """A volume that was acknowledged is there with its files, and goes when it is deleted."""
+        body = {"name": "chaos", "bytes": 16 << 20}
+
+        def there():
+            # 409: made by the call whose answer was lost.
+            return self.atoll.try_request("POST", "/v1/volumes", body).status in (201, 409)
+        atoll.wait_for("the volume to be there", there, 20)
+        wanted = {"template": "python", "volumes": [{"name": "chaos", "path": "/srv/chaos"}]}
+        user = self.again_until(201, "POST", "/v1/sandboxes", wanted).json["id"]
+        self.again_until(409, "DELETE", "/v1/volumes/chaos")
+        self.again_until(204, "DELETE", f"/v1/sandboxes/{user}")
+
+        def gone():
+            return self.atoll.try_request("DELETE", "/v1/volumes/chaos").status in (204, 404)
+        atoll.wait_for("the volume to be gone", gone, 20)
+        self.assertEqual(self.again_until(200, "GET", "/v1/volumes").json["volumes"], [])
 
     def create(self, client=None):
         body = {"template": "python", "metadata": {"number": str(random.random())}}
@@ -351,8 +374,9 @@ class Chaos(atoll.SystemTest):
     def die_at_all(self, program, points):
         slowest = 0.0
         for point, request in points.items():
-            with self.subTest(program=program, point=point):
-                slowest = max(slowest, self.die_at(program, point, request))
+            for _ in range(STATE_ROUNDS if request in STATE_REQUESTS else 1):
+                with self.subTest(program=program, point=point):
+                    slowest = max(slowest, self.die_at(program, point, request))
         print(f"{program}: {len(points)} points, ready again after at most {slowest:.2f} s")
 
     def test_daemon_at_each_point(self):

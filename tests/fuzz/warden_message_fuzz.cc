@@ -1,10 +1,12 @@
-// What a broken daemon may send to the warden with ranges of addresses behind it. Each input is
-// tried as it is, and as the ranges behind a request that is right, so that their checks are
+// What a broken daemon may send to the warden with ranges of addresses or volumes behind it. Each
+// input is tried as it is, and as either behind a request that is right, so that their checks are
 // reached at once.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/check.h"
@@ -33,14 +35,32 @@ void check_ranges(const atl::linux::OpenRanges& ranges) {
   }
 }
 
+void check_volumes(const atl::linux::VolumeMounts& volumes) {
+  ATOLL_CHECK(volumes.count <= volumes.list.size());
+  for (size_t i = 0; i < volumes.list.size(); ++i) {
+    const atl::linux::VolumeMount& volume = volumes.list[i];
+    if (i >= volumes.count) {
+      ATOLL_CHECK(is_zero({reinterpret_cast<const unsigned char*>(&volume), sizeof volume}));
+      continue;
+    }
+    ATOLL_CHECK(atl::VolumeId::parse(volume.name()).has_value());
+    ATOLL_CHECK(volume.read_only <= 1 && volume.path.back() == 0 && volume.path[0] == '/');
+    std::string path = volume.target() + "/";
+    ATOLL_CHECK(path.find("/../") == path.npos && path.find("//") == path.npos);
+  }
+}
+
 void check(Bytes bytes) {
   auto message = parse_message(bytes);
   if (!message.ok()) return;
   bool has_ranges = message->request.operation == Operation::kRanges;
-  ATOLL_CHECK(bytes.size() == (has_ranges ? sizeof(Message) : sizeof(Request)));
+  bool may_be_long = has_ranges || message->request.operation == Operation::kLaunch;
+  bool is_long = bytes.size() == sizeof(Message);
+  ATOLL_CHECK(is_long ? may_be_long : bytes.size() == sizeof(Request) && !has_ranges);
   ATOLL_CHECK(std::memcmp(&*message, bytes.data(), bytes.size()) == 0);
   check_ranges(message->ranges);
-  if (!has_ranges) ATOLL_CHECK(message->ranges.count == 0);
+  check_volumes(message->volumes);
+  ATOLL_CHECK((has_ranges ? message->volumes.count : message->ranges.count) == 0);
 }
 
 }  // namespace
@@ -55,8 +75,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   request.sandbox_id.fill('a');
   request.sandbox_id[0] = 's';
   std::memcpy(message.data(), &request, sizeof request);
-  size_t room = sizeof(Message) - sizeof request;
-  std::copy_n(data, std::min(size, room), message.data() + sizeof request);
+  std::copy_n(data, std::min(size, sizeof(atl::linux::OpenRanges)),
+              message.data() + sizeof request);
+  check(message);
+  request.operation = Operation::kLaunch;
+  request.cpu_millis = request.pids = 100;
+  request.memory_bytes = request.disk_bytes = 64ull << 20;
+  request.open_files = 1024;
+  request.nonce.fill(1);
+  std::fill(message.begin(), message.end(), static_cast<unsigned char>(0));
+  std::memcpy(message.data(), &request, sizeof request);
+  std::copy_n(data, std::min(size, sizeof(atl::linux::VolumeMounts)),
+              message.data() + offsetof(Message, volumes));
   check(message);
   return 0;
 }

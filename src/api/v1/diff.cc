@@ -40,16 +40,6 @@ json::value size_json(const std::optional<uint64_t>& size) {
   return size ? json::value(*size) : json::value(nullptr);
 }
 
-json::object change_json(const DiffChange& change) {
-  json::object object;
-  put_bytes(object, "path", change.path);
-  object["what"] = what_name(change.what);
-  object["type"] = entry_type_name(change.type);
-  object["size_before"] = size_json(change.size_before);
-  object["size"] = size_json(change.size);
-  return object;
-}
-
 Result<void> parse_scope(const http::Request& request, DiffRequest& wanted) {
   ATOLL_TRY(auto path, text_parameter("path", request));
   if (path) ATOLL_TRY_VOID(sandbox::check_path(*path));
@@ -109,6 +99,16 @@ http::Task<Reply> diff_kept(Call& call, Sandboxes& sandboxes, Snapshots& snapsho
 }
 
 }  // namespace
+
+json::object change_json(const DiffChange& change) {
+  json::object object;
+  put_bytes(object, "path", change.path);
+  object["what"] = what_name(change.what);
+  object["type"] = entry_type_name(change.type);
+  object["size_before"] = size_json(change.size_before);
+  object["size"] = size_json(change.size);
+  return object;
+}
 
 void add_diff_routes(Router& router, Sandboxes& sandboxes, Snapshots& snapshots) {
   auto bind = [&sandboxes, &snapshots](auto action) {

@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 
+#include "api/v1/volumes.h"
 #include "base/clock.h"
 
 namespace atl::api::v1 {
@@ -74,8 +75,9 @@ json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
   object["on_ttl"] = row.on_ttl;
   object["auto_resume"] = row.auto_resume;
   object["checkpoint"] = row.checkpoint;
-  object["persistence"] = "ephemeral";
+  object["persistence"] = row.persistence;
   object["network"] = network_json(row.network);
+  object["volumes"] = volumes_json(row);
   WallTime created{std::chrono::milliseconds(row.created_at_ms)};
   json::error_code error;
   object["metadata"] = json::parse(row.metadata, error);

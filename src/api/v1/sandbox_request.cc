@@ -7,6 +7,7 @@
 
 #include "api/json_reader.h"
 #include "api/json_reply.h"
+#include "api/v1/volumes.h"
 #include "egress/policy_json.h"
 #include "sandbox/environment.h"
 #include "sandbox/network.h"
@@ -56,6 +57,17 @@ std::optional<std::string> parse_checkpoint(ObjectReader& reader) {
   auto choice = reader.optional_text("checkpoint", 16);
   if (choice && *choice != "none" && *choice != "each")
     reader.refuse("checkpoint", "must be \"none\" or \"each\"");
+  return choice;
+}
+
+// No driver here keeps memory.
+std::optional<std::string> parse_persistence(ObjectReader& reader) {
+  auto choice = reader.optional_text("persistence", 16);
+  if (choice == "checkpoint")
+    reader.refuse("persistence", "of memory is not to be had on this host",
+                  "persistence_unavailable");
+  else if (choice && *choice != "ephemeral" && *choice != "persistent")
+    reader.refuse("persistence", "must be \"ephemeral\", \"persistent\" or \"checkpoint\"");
   return choice;
 }
 
@@ -187,8 +199,9 @@ std::optional<std::string> parse_network(ObjectReader& reader) {
 
 Result<CreateSandbox> parse_create(std::string_view body) {
   ATOLL_TRY(json::object object, parse_object(body));
-  ObjectReader reader(object);
   CreateSandbox request;
+  ATOLL_TRY(request.volumes, take_volumes(object));
+  ObjectReader reader(object);
   auto snapshot = reader.optional_text("snapshot", SnapshotId::kLength);
   if (snapshot) {
     request.snapshot = SnapshotId::parse(*snapshot);
@@ -213,6 +226,7 @@ Result<CreateSandbox> parse_create(std::string_view body) {
   request.on_ttl = parse_on_ttl(reader).value_or("delete");
   request.auto_resume = reader.optional_boolean("auto_resume").value_or(false);
   request.checkpoint = parse_checkpoint(reader).value_or("none");
+  request.persistence = parse_persistence(reader);
   request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
   TextPairs variables = reader.text_pairs("env", kMaxPairs, kMaxPairBytes);
   for (const auto& [name, value] : variables)
