@@ -136,6 +136,8 @@ Result<std::string> open_pack(int pack) {
   if (std::holds_alternative<store::DebianSource>(manifest.image))
     return std::string(manifest.npm.empty() ? kFetchDebian : kFetchBoth);
   if (std::holds_alternative<store::OciSource>(manifest.image)) return std::string(kFetchRegistry);
+  if (std::holds_alternative<store::TemplateSource>(manifest.image))
+    return Error(Code::kInvalid, "image.template: only atolld knows other templates");
   return std::string(manifest.npm.empty() ? kFetchNothing : kFetchRegistry);
 }
 

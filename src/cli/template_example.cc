@@ -18,6 +18,7 @@ debian = { suite = "bookworm", packages = ["python3", "python3-requests"] }
 # oci_archive = "image.tar"                    # what `docker save` writes, beside this file
 # oci_layout = "image"                         # an OCI layout, a folder beside this file
 # rootfs_tar = "root.tar.zst"                  # a whole root, beside this file
+# template = "base"                            # another template: what it has is the beginning
 
 # A folder beside this file that is copied over the image: files/etc/motd becomes /etc/motd.
 # files = "files"
@@ -34,6 +35,9 @@ memory = "512MiB"
 disk = "1GiB"
 pids = 256
 output = "64MiB"      # of one program
+# env = { TZ = "UTC" }  # variables of every program
+# cwd = "/srv"          # where programs run, and as whom
+# user = "root"
 
 # Hosts that programs may reach; empty: none.
 [network]

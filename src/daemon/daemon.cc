@@ -223,7 +223,7 @@ Result<void> run_daemon(const Options& options) {
             store::Artifacts::open(own_directory + "/artifacts", kArtifactBudgetBytes));
   ATOLL_TRY(auto installed, store::Templates::open(options.state_directory + "/templates"));
   ATOLL_TRY(auto packs, store::TemplatePacks::open(own_directory + "/packs"));
-
+  ATOLL_TRY(auto uploads, store::Uploads::open(own_directory + "/uploads"));
   // Suspended coroutines are destroyed with the io_context and still hold reservations and logs:
   // what they hold is declared before it, what holds sockets and timers of it after it.
   SystemClock clock;
@@ -255,7 +255,8 @@ Result<void> run_daemon(const Options& options) {
   api::v1::add_template_routes(router, builds, templates);
   sandbox::Meters meters(sandboxes, driver);
   std::string domain = port_domain(options);
-  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, *tenants, meters, domain});
+  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, *tenants, meters,
+                               builds, uploads, domain});
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,

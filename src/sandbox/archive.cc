@@ -147,7 +147,7 @@ Task<Result<void>> ArchiveUpload::check() {
   }
 }
 
-Task<Result<Unpacked>> ArchiveUpload::unpack(Files& files, std::string path) {
+Task<Result<Unpacked>> ArchiveUpload::unpack(Files& files, std::string path, Edit edit) {
   ATOLL_CO_TRY_VOID(co_await check());
   ATOLL_CO_TRY(TarReader reader, TarReader::open(file_.get()));
   ATOLL_CO_TRY(std::unique_ptr<TreeWriter> tree, co_await files.unpack(std::move(path)));
@@ -158,15 +158,15 @@ Task<Result<Unpacked>> ArchiveUpload::unpack(Files& files, std::string path) {
   while (sent) {
     ATOLL_CO_TRY(std::optional<TarEntry> entry, reader.next());
     if (!entry) break;
-    bool sends = !is_left_out(*entry);
+    bool sends = !is_left_out(*entry) && (!edit || edit(*entry));
     FileEntry told = to_entry(*entry);
     if (sends) sent = co_await tree->add(std::move(told));
     size_t count = 1;
     while (sent && count > 0) {
       ATOLL_CO_TRY(count, reader.read(room));
       std::string_view bytes(buffer.data(), count);
-      if (count > 0) sent = co_await tree->write(bytes);
-      done.bytes += count;
+      if (count > 0 && sends) sent = co_await tree->write(bytes);
+      done.bytes += sends ? count : 0;
     }
     done.entries += sends && sent ? 1 : 0;
   }

@@ -6,6 +6,7 @@
 // then do its entries go inside, each appearing whole.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -26,10 +27,14 @@ class ArchiveUpload {
  public:
   // The file has no name: it goes with this object, whatever happens to the process.
   static Result<ArchiveUpload> create(const std::string& directory);
+  // One that is whole already.
+  static ArchiveUpload of(Fd file) { return ArchiveUpload(std::move(file)); }
 
   Result<void> append(std::string_view bytes);
+  // Changes an entry on its way; false: it is left out.
+  using Edit = std::function<bool(store::TarEntry& entry)>;
   // Beneath `path`. A refusal names the entry.
-  Task<Result<Unpacked>> unpack(Files& files, std::string path);
+  Task<Result<Unpacked>> unpack(Files& files, std::string path, Edit edit = {});
 
  private:
   explicit ArchiveUpload(Fd file) : file_(std::move(file)) {}

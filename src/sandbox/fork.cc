@@ -40,6 +40,8 @@ CreateSandbox twin_request(const store::SandboxRow& row, SnapshotId snapshot) {
   request.persistence = row.persistence;
   request.metadata = row.metadata;
   request.environment = row.environment;
+  request.user = row.user;
+  request.directory = row.directory;
   request.network = row.network;
   return request;
 }

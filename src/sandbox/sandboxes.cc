@@ -7,6 +7,7 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "egress/secret_text.h"
 #include "sandbox/artifacts.h"
 #include "sandbox/floor.h"
 #include "sandbox/network.h"
@@ -139,7 +140,9 @@ Result<store::SandboxRow> Sandboxes::make_row(
   row.ttl_ms = request.ttl_ms.value_or(defaults.ttl_ms);
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(defaults.idle_ttl_ms);
   row.metadata = request.metadata;
-  row.environment = request.environment;
+  row.environment = egress::add_variables(request.environment, defaults.environment);
+  row.user = request.user.value_or(defaults.user);
+  row.directory = request.directory.value_or(defaults.directory);
   if (request.network) {
     row.network = *request.network;
   } else {

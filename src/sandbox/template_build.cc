@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "builder/protocol.h"
 
@@ -40,10 +41,14 @@ void TemplateBuild::take_line() {
   if (line.starts_with(builder::kStepPrefix) &&
       sscanf(line.c_str(), "#step %2u/%2u %n", &step.number, &step.of, &title) == 2 && title > 0) {
     step.title = line.substr(static_cast<size_t>(title), 80);
+    step.command = step_.command + (step.title == kSetupTitle ? 1 : 0);
     step_ = std::move(step);
     return;
   }
-  if (log_.size() + line.size() < kMaxBuildLogBytes) log_ += line + "\n";
+  size_t bytes = log_.size() + line.size() + lines_.size() * sizeof(Line);
+  if (bytes >= kMaxBuildLogBytes) return;
+  log_ += line + "\n";
+  lines_.push_back({log_.size(), to_milliseconds(std::chrono::system_clock::now())});
 }
 
 void TemplateBuild::append(std::string_view piece) {

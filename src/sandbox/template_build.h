@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
@@ -16,13 +17,21 @@ namespace atl::sandbox {
 
 // Of one build's log; what comes later is counted, not kept.
 inline constexpr size_t kMaxBuildLogBytes = 2 << 20;
+// The title of the step that each command of `setup` is.
+inline constexpr std::string_view kSetupTitle = "setting up";
 
 class TemplateBuild {
  public:
   enum class State : unsigned char { kWaiting, kRunning, kBuilt, kFailed };
+  // A line of the log: where it ends, and when it came.
+  struct Line {
+    size_t end = 0;
+    int64_t at_ms = 0;
+  };
   struct Step {
     unsigned number = 0, of = 0;  // 0: not begun
     std::string title;
+    unsigned command = 0;  // how many of `setup` have begun; one that failed is the last of them
   };
 
   TemplateBuild(boost::asio::any_io_executor executor, store::TenantId tenant, std::string name)
@@ -33,6 +42,7 @@ class TemplateBuild {
   State state() const { return state_; }
   bool ended() const { return state_ == State::kBuilt || state_ == State::kFailed; }
   const std::string& log() const { return log_; }
+  const std::vector<Line>& lines() const { return lines_; }
   const Step& step() const { return step_; }
   const std::optional<Error>& failure() const { return failure_; }
   const std::optional<Digest>& image() const { return image_; }
@@ -57,6 +67,7 @@ class TemplateBuild {
   std::string name_;
   State state_ = State::kWaiting;
   std::string log_;
+  std::vector<Line> lines_;
   std::string line_;  // the one that is not whole yet
   Step step_;
   std::optional<Error> failure_;

@@ -1,5 +1,6 @@
 #include "sandbox/template_builds.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,7 +14,8 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
-#include "sandbox/template_setup.h"
+#include "store/sha256.h"
+#include "store/template_sections.h"
 
 namespace atl::sandbox {
 
@@ -49,6 +51,8 @@ Task<std::invoke_result_t<Work>> run_on(asio::thread_pool& pool, Work work) {
 struct TemplateBuilds::Order {
   std::shared_ptr<TemplateBuild> build;
   store::TemplatePack pack;
+  std::optional<isolate::BuiltImage> base = {};  // of the template that this one grows from
+  OnSetup on_setup = {};
 };
 
 TemplateBuilds::TemplateBuilds(Sandboxes& sandboxes, Templates& templates,
@@ -106,30 +110,70 @@ Task<Result<std::shared_ptr<TemplateBuild>>> TemplateBuilds::begin(PackOrder ask
   };
   auto read = co_await run_on(reader_, std::move(work));
   if (!read) co_return std::move(read).error();
-  auto order = std::make_shared<Order>(Order{.build = nullptr, .pack = std::move(*read)});
-  const std::string& name = order->pack.manifest.name;
+  co_return enter(asked, std::move(*read));
+}
+
+Task<Result<std::shared_ptr<TemplateBuild>>> TemplateBuilds::begin(PackOrder asked, MakePack make) {
+  auto work = [make = std::move(make)]() -> Result<store::TemplatePack> {
+    ATOLL_TRY(Fd file, make());
+    return store::open_template_pack(std::move(file));
+  };
+  auto read = co_await run_on(reader_, std::move(work));
+  if (!read) co_return std::move(read).error();
+  co_return enter(asked, std::move(*read));
+}
+
+// What it takes from the other is written into it: that one may change, or go.
+Result<void> TemplateBuilds::find_base(store::TenantId tenant, Order& order) const {
+  const auto* source = std::get_if<store::TemplateSource>(&order.pack.manifest.image);
+  if (source == nullptr) return {};
+  ATOLL_TRY(auto base, templates_.find_template(tenant, source->reference));
+  if (!base)
+    return Error(Code::kInvalid, "there is no template " + source->reference + " to grow from")
+        .with_reason("invalid_template");
+  std::string path = places_.images + "/" + base->image.string() + ".erofs";
+  struct stat facts;
+  if (stat(path.c_str(), &facts) != 0) return Error::system("find the image of a template");
+  order.base = isolate::BuiltImage{base->image, static_cast<uint64_t>(facts.st_size)};
+  store::TemplatePack& pack = order.pack;
+  pack.manifest_text += store::inherited_text(pack.manifest, base->manifest);
+  auto whole = store::parse_template_manifest(pack.manifest_text, "template.toml");
+  if (!whole) return std::move(whole).error().with_reason("invalid_template");
+  pack.manifest = std::move(*whole);
+  store::Sha256 inputs;
+  inputs.update(pack.inputs.string() + pack.manifest_text + base->image.string());
+  pack.inputs = inputs.finish();
+  return {};
+}
+
+Result<std::shared_ptr<TemplateBuild>> TemplateBuilds::enter(const PackOrder& asked,
+                                                             store::TemplatePack pack) {
+  auto order = std::make_shared<Order>(Order{.build = nullptr, .pack = std::move(pack)});
+  order->on_setup = asked.on_setup;
+  std::string name = order->pack.manifest.name;
   store::TenantId tenant = asked.tenant;
   if (!asked.name.empty() && asked.name != name)
-    co_return Error(Code::kInvalid, "template.toml names " + name + ", the request " + asked.name)
+    return Error(Code::kInvalid, "template.toml names " + name + ", the request " + asked.name)
         .with_reason("invalid_template");
+  ATOLL_TRY_VOID(find_base(tenant, *order));
   for (const auto& one : known_)
     if (!one->ended() && one->tenant() == tenant && one->name() == name)
-      co_return Error(Code::kConflict, "the template " + name + " is being built")
+      return Error(Code::kConflict, "the template " + name + " is being built")
           .with_reason("template_busy");
   if (under_way_ >= kMaxWaitingBuilds)
-    co_return Error(Code::kExhausted, "too many builds wait").with_reason("too_many_builds");
+    return Error(Code::kExhausted, "too many builds wait").with_reason("too_many_builds");
   auto build = std::make_shared<TemplateBuild>(sandboxes_.services().executor, tenant, name);
   order->build = build;
   remember(build);
   if (asked.freshness == Freshness::kAsBuilt && is_built(tenant, order->pack)) {
     build->append("nothing has changed\n");
     build->set_built(templates_.find_row(tenant, name)->image);
-    co_return build;
+    return build;
   }
   ++under_way_;
   // detached: it owns the build, which goes on whoever waits for it, until the io_context ends
   asio::co_spawn(sandboxes_.services().executor, run(*this, order), asio::detached);
-  co_return build;
+  return build;
 }
 
 Result<std::shared_ptr<TemplateBuild>> TemplateBuilds::begin_built_in(const std::string& name,
@@ -169,22 +213,26 @@ Task<void> TemplateBuilds::run_built_in(TemplateBuilds& self, std::shared_ptr<Te
     return store::open_template_pack(std::move(file));
   };
   auto pack = co_await run_on(self.reader_, std::move(work));
-  bool is_current =
-      pack && freshness == Freshness::kAsBuilt && self.is_built(store::kLocalTenant, *pack);
   if (pack && pack->manifest.name != build->name())
     pack = Error(Code::kInvalid, folder + " has the template " + pack->manifest.name);
-  if (pack && !is_current) {
-    auto order = std::make_shared<Order>(Order{.build = build, .pack = std::move(*pack)});
+  if (!pack) {
+    --self.under_way_;
+    build->set_failed(pack.error());
+    co_return;
+  }
+  auto order = std::make_shared<Order>(Order{.build = build, .pack = std::move(*pack)});
+  auto based = self.find_base(store::kLocalTenant, *order);
+  bool is_current = based && freshness == Freshness::kAsBuilt &&
+                    self.is_built(store::kLocalTenant, order->pack);
+  if (based && !is_current) {
     co_await run(self, order);
     co_return;
   }
   --self.under_way_;
-  if (is_current) {
-    build->append("nothing has changed\n");
-    build->set_built(self.templates_.find_row(store::kLocalTenant, build->name())->image);
-  } else {
-    build->set_failed(pack.error());
-  }
+  if (!based) build->set_failed(based.error());
+  if (!is_current) co_return;
+  build->append("nothing has changed\n");
+  build->set_built(self.templates_.find_row(store::kLocalTenant, build->name())->image);
 }
 
 Task<void> TemplateBuilds::run(TemplateBuilds& self, std::shared_ptr<Order> order) {
@@ -212,15 +260,26 @@ Task<void> TemplateBuilds::run(TemplateBuilds& self, std::shared_ptr<Order> orde
 Task<Result<isolate::BuiltImage>> TemplateBuilds::make_image(Order& order) {
   auto build = order.build;
   auto log = [build](std::string_view piece) { build->append(piece); };
-  isolate::BuildOrder asked{
-      .operation = builder::Operation::kPack,
-      .flags = build->tenant() == store::kLocalTenant ? builder::kWithCredentials : 0,
-      .file = order.pack.file.get()};
-  ATOLL_CO_TRY(isolate::BuiltImage image, co_await client_.build(asked, log));
+  const store::TemplateManifest& manifest = order.pack.manifest;
+  std::optional<isolate::BuiltImage> image = order.base;
+  if (!image) {
+    isolate::BuildOrder asked{
+        .operation = builder::Operation::kPack,
+        .flags = build->tenant() == store::kLocalTenant ? builder::kWithCredentials : 0,
+        .file = order.pack.file.get()};
+    ATOLL_CO_TRY(image, co_await client_.build(asked, log));
+  }
   crash_point("build.image");
-  if (order.pack.manifest.setup.empty()) co_return image;
+  bool has_files = order.base && !manifest.files.empty();
+  if (manifest.setup.empty() && !has_files) co_return *image;
   TemplateSetup setup(sandboxes_, build, packs_.directory());
-  ATOLL_CO_TRY(Fd tree, co_await setup.run(image.image, order.pack.manifest));
+  setup.set_on_setup(order.on_setup);
+  if (has_files) {
+    Fd pack(fcntl(order.pack.file.get(), F_DUPFD_CLOEXEC, 0));
+    if (!pack) co_return Error::system("fcntl");
+    setup.set_files(std::move(pack));
+  }
+  ATOLL_CO_TRY(Fd tree, co_await setup.run(image->image, manifest));
   crash_point("build.setup");
   isolate::BuildOrder again{.operation = builder::Operation::kTree, .flags = 0, .file = tree.get()};
   co_return co_await client_.build(again, log);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "isolate/builder_client.h"
 #include "sandbox/sandboxes.h"
 #include "sandbox/template_build.h"
+#include "sandbox/template_setup.h"
 #include "sandbox/templates.h"
 #include "store/template_pack.h"
 
@@ -34,6 +36,7 @@ struct PackOrder {
   store::TenantId tenant;
   std::string name;  // that the manifest must have; empty: any
   Freshness freshness = Freshness::kAsBuilt;
+  OnSetup on_setup = {};
 };
 
 class TemplateBuilds {
@@ -47,6 +50,9 @@ class TemplateBuilds {
   // The build of that pack, which may have ended already because nothing has changed. kConflict
   // with reason template_busy: another pack of that name is being built.
   Task<Result<std::shared_ptr<TemplateBuild>>> begin(PackOrder asked, Fd pack);
+  // The same of a pack that is yet to be made, by a thread that may wait for the disk.
+  using MakePack = std::function<Result<Fd>()>;
+  Task<Result<std::shared_ptr<TemplateBuild>>> begin(PackOrder asked, MakePack make);
   // Of a template that comes with Atoll, for every tenant; the one that is under way if there is
   // one. kNotFound: there is none of that name.
   Result<std::shared_ptr<TemplateBuild>> begin_built_in(const std::string& name,
@@ -71,6 +77,9 @@ class TemplateBuilds {
   static Task<void> run(TemplateBuilds& self, std::shared_ptr<Order> order);
   static Task<void> run_built_in(TemplateBuilds& self, std::shared_ptr<TemplateBuild> build,
                                  std::string folder, Freshness freshness);
+  Result<std::shared_ptr<TemplateBuild>> enter(const PackOrder& asked, store::TemplatePack pack);
+  // Takes the template that an order's grows from into it, if it does.
+  Result<void> find_base(store::TenantId tenant, Order& order) const;
   Task<Result<isolate::BuiltImage>> make_image(Order& order);
   Task<Result<void>> store(const Order& order, const isolate::BuiltImage& image);
   Task<Result<void>> load_rows();

@@ -32,6 +32,35 @@ std::string last_part(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
+// A command that begins with a comment is shown as that.
+std::string shown_command(const std::string& command) {
+  if (!command.starts_with("# ")) return command;
+  return command.substr(2, command.find('\n') - 2);
+}
+
+std::string ending_of(const store::ExecRow& row) {
+  return row.exit_code ? "exit code " + std::to_string(*row.exit_code) : row.verdict;
+}
+
+constexpr std::string_view kHome = "home/user/";
+
+// The part of a name beneath the folder; nothing if it is not there.
+std::string_view beneath(std::string_view path, std::string_view folder) {
+  while (path.starts_with("./")) path.remove_prefix(2);
+  return path.starts_with(folder) ? path.substr(folder.size()) : std::string_view();
+}
+
+// As the builder copies the files of a pack: plain modes, and who owns a home owns what is in it.
+bool edit_file(store::TarEntry& entry, const std::string& folder) {
+  std::string path(beneath(entry.path, folder));
+  if (entry.type == store::TarEntry::Type::kHardLink)
+    entry.target = beneath(entry.target, folder);
+  entry.path = path;
+  bool is_program = (entry.mode & 0100) != 0 || entry.type == store::TarEntry::Type::kDirectory;
+  entry.mode = is_program ? 0755 : 0644;
+  return !path.empty();
+}
+
 }  // namespace
 
 Task<Result<Fd>> TemplateSetup::run(Digest image, const store::TemplateManifest& manifest) {
@@ -53,15 +82,37 @@ Task<Result<Fd>> TemplateSetup::run(Digest image, const store::TemplateManifest&
 
 Task<Result<Fd>> TemplateSetup::run_inside(std::shared_ptr<Sandbox> sandbox,
                                            const store::TemplateManifest& manifest) {
+  if (on_setup_) ATOLL_CO_TRY_VOID(co_await on_setup_(sandbox));
+  if (pack_ && !manifest.files.empty())
+    ATOLL_CO_TRY_VOID(co_await put_files(sandbox, manifest.files + "/"));
   for (const std::string& command : manifest.setup)
     ATOLL_CO_TRY_VOID(co_await run_command(sandbox, command));
   build_->append("reading what it has made\n");
   co_return co_await read_root(sandbox);
 }
 
+Task<Result<void>> TemplateSetup::put_files(std::shared_ptr<Sandbox> sandbox, std::string folder) {
+  ArchiveUpload archive = ArchiveUpload::of(std::move(pack_));
+  std::string home = folder + std::string(kHome);
+  bool has_home = false;
+  ArchiveUpload::Edit of_root = [&](store::TarEntry& entry) {
+    bool of_home = !beneath(entry.path, home).empty();
+    has_home = has_home || of_home;
+    return !of_home && edit_file(entry, folder);
+  };
+  ArchiveUpload::Edit of_home = [&](store::TarEntry& entry) { return edit_file(entry, home); };
+  Files as_root(sandbox, "root");
+  Files as_user(sandbox, "user");
+  auto unpacked = co_await archive.unpack(as_root, "/", of_root);
+  if (unpacked && has_home) unpacked = co_await archive.unpack(as_user, "/home/user", of_home);
+  if (!unpacked) co_return std::move(unpacked).error().with_context("files of the template");
+  co_return Result<void>();
+}
+
 Task<Result<void>> TemplateSetup::run_command(std::shared_ptr<Sandbox> sandbox,
                                               std::string command) {
-  build_->append("#step 4/5 setting up\n$ " + command + "\n");
+  std::string shown = shown_command(command);
+  build_->append("#step 4/5 " + std::string(kSetupTitle) + "\n$ " + shown + "\n");
   ExecRequest request{.arguments = {"/bin/sh", "-ec", command + "\n"}, .environment = {}};
   request.user = "root";
   request.directory = "/";
@@ -84,7 +135,7 @@ Task<Result<void>> TemplateSetup::run_command(std::shared_ptr<Sandbox> sandbox,
     if (!changed) co_return Error(Code::kCancelled, "the build was given up");
   }
   if (exec->row().verdict == "ok") co_return Result<void>();
-  co_return Error(Code::kInvalid, "setup: " + command + ": " + exec->row().verdict)
+  co_return Error(Code::kInvalid, "setup: " + shown + ": " + ending_of(exec->row()))
       .with_reason("build_refused");
 }
 
@@ -113,6 +164,24 @@ Task<Result<void>> TemplateSetup::read_directory(std::shared_ptr<Sandbox> sandbo
   }
 }
 
+// A file that lies in the root itself.
+Task<Result<void>> TemplateSetup::read_file(std::shared_ptr<Sandbox> sandbox, store::TarEntry entry,
+                                            int into) {
+  Files files(sandbox, "root");
+  std::string path = "/" + entry.path;
+  ATOLL_CO_TRY(std::unique_ptr<FileReader> file, co_await files.read(path, 0, UINT64_MAX));
+  entry.size = file->bytes_left();
+  std::string header = store::tar_header(entry);
+  ATOLL_CO_TRY_VOID(write_all(into, header));
+  while (true) {
+    ATOLL_CO_TRY(std::string_view bytes, co_await file->next());
+    if (bytes.empty()) break;
+    ATOLL_CO_TRY_VOID(write_all(into, bytes));
+  }
+  std::string padding = store::tar_padding(entry.size);
+  co_return write_all(into, padding);
+}
+
 // A directory at a time: what is mounted in a sandbox is not part of its root.
 Task<Result<Fd>> TemplateSetup::read_root(std::shared_ptr<Sandbox> sandbox) {
   ATOLL_CO_TRY(Fd file, open_file(directory_, O_RDWR | O_TMPFILE, 0600));
@@ -126,6 +195,10 @@ Task<Result<Fd>> TemplateSetup::read_root(std::shared_ptr<Sandbox> sandbox) {
     tar.path = name;
     tar.size = 0;
     bool is_directory = tar.type == store::TarEntry::Type::kDirectory;
+    if (entry.type == agent::EntryType::kFile) {
+      ATOLL_CO_TRY_VOID(co_await read_file(sandbox, tar, file.get()));
+      continue;
+    }
     if (!is_directory && tar.type != store::TarEntry::Type::kSymlink) continue;
     std::string header = store::tar_header(tar);
     ATOLL_CO_TRY_VOID(write_all(file.get(), header));

@@ -45,7 +45,8 @@ bool WaitingProgram::fits(const ExecRequest& request) const {
 std::optional<agent::Start> waiting_start(const store::TemplateManifest& manifest) {
   if (!manifest.context || manifest.context->language != "python") return std::nullopt;
   agent::Start start{.arguments = {"python3", "-c", std::string(python_runtime())},
-                     .environment = compose_environment(manifest.defaults.cpu_millis, {}),
+                     .environment = compose_environment(manifest.defaults.cpu_millis,
+                                                        {manifest.defaults.environment}),
                      .directory = {}};
   std::string preload = "ATOLL_PRELOAD=";
   for (const std::string& module : manifest.context->preload) preload += module + " ";

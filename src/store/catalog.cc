@@ -325,6 +325,10 @@ ALTER TABLE execs ADD COLUMN record BLOB NOT NULL DEFAULT x'';
 ALTER TABLE sandboxes ADD COLUMN persistence TEXT NOT NULL DEFAULT 'ephemeral'
   CHECK (persistence IN ('ephemeral', 'persistent'));
 )sql",
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN exec_user TEXT NOT NULL DEFAULT 'user';
+ALTER TABLE sandboxes ADD COLUMN exec_directory TEXT NOT NULL DEFAULT '';
+)sql",
 };
 
 }  // namespace

@@ -91,6 +91,7 @@ TEST_F(CatalogTest, SandboxComesBackAsItWas) {
   row.nonce.fill(7);
   row.metadata = R"({"user":"ünïcode"})";
   row.environment = R"({"A":"b"})";
+  row.user = "root", row.directory = "/srv";
   row.failure = "none";
   row.generation = 3;
   row.next_exec = 9;
@@ -120,6 +121,7 @@ TEST_F(CatalogTest, SandboxComesBackAsItWas) {
   EXPECT_EQ(back.nonce, row.nonce);
   EXPECT_EQ(back.metadata, row.metadata);
   EXPECT_EQ(back.environment, row.environment);
+  EXPECT_EQ(back.user + back.directory, "root/srv");
   EXPECT_EQ(back.created_at_ms, row.created_at_ms);
   EXPECT_EQ(back.failure, row.failure);
   EXPECT_EQ(back.generation, row.generation);

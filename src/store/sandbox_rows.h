@@ -50,6 +50,8 @@ struct SandboxRow {
   std::array<unsigned char, 16> nonce{};
   std::string metadata = "{}";     // JSON object
   std::string environment = "{}";  // JSON: default environment of execs
+  std::string user = "user";       // who runs an exec that names nobody
+  std::string directory = {};      // where it runs; empty: the user's home
   std::string network = "{}";      // JSON: what it may reach; without rules, nothing
   int64_t created_at_ms = 0;
   std::string failure = {};

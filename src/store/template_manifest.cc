@@ -25,6 +25,11 @@ constexpr size_t kMaxDescriptionBytes = 4096;
 constexpr size_t kMaxOutputGlobs = 16;
 constexpr size_t kMaxCommandBytes = 16 * 1024;
 constexpr size_t kMaxReferenceBytes = 512;
+constexpr size_t kMaxVariables = 64;
+constexpr size_t kMaxVariableBytes = 8 * 1024;
+constexpr size_t kMaxUserBytes = 64;
+constexpr size_t kMaxDirectoryBytes = 1024;
+constexpr std::string_view kVersionMark = "@sha256:";
 
 constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz";
 constexpr std::string_view kDigits = "0123456789";
@@ -89,6 +94,25 @@ bool is_npm_integrity(std::string_view text) {
   return text.size() == kPrefix.size() + kDigits64 + 2 && text.starts_with(kPrefix) &&
          text.ends_with("==") &&
          is_made_of(text.substr(kPrefix.size(), kDigits64), is_letter_or_digit, "+/");
+}
+
+// "name" or "name@sha256:<64 digits>".
+bool is_template_reference(std::string_view text) {
+  size_t mark = text.find(kVersionMark);
+  if (!is_template_name(text.substr(0, mark))) return false;
+  if (mark == text.npos) return true;
+  std::string_view digits = text.substr(mark + kVersionMark.size());
+  return digits.size() == 64 && digits.find_first_not_of("0123456789abcdef") == digits.npos;
+}
+
+bool is_variable(std::string_view text) {
+  return !text.empty() && text.size() <= 256 && kDigits.find(text[0]) == kDigits.npos &&
+         is_made_of(text, is_letter_or_digit, "_");
+}
+
+bool is_user(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxUserBytes && text[0] != '-' &&
+         is_made_of(text, is_letter_or_digit, "._-");
 }
 
 bool is_module(std::string_view text) {
@@ -195,6 +219,12 @@ void read_image(TomlSection& image, TemplateManifest& manifest) {
     if (!is_archive_path(value)) image.refuse("rootfs_tar", "is not a file beneath the template");
     manifest.image = RootfsTarSource{value};
   }
+  bool grows = image.text("template", value);
+  if (grows) {
+    ++sources;
+    if (!is_template_reference(value)) image.refuse("template", "is not the name of a template");
+    manifest.image = TemplateSource{value};
+  }
   for (TomlSection& package : image.sections("npm")) read_npm(package, manifest.npm);
   image.texts("remove", manifest.remove);
   check_all(image, "remove", manifest.remove, is_inner_glob);
@@ -203,8 +233,14 @@ void read_image(TomlSection& image, TemplateManifest& manifest) {
   image.texts("setup", manifest.setup);
   check_all(image, "setup", manifest.setup, is_command);
   image.finish();
+  if (grows && !manifest.npm.empty()) image.refuse("npm", "cannot be added to another template");
+  if (grows && !manifest.remove.empty())
+    image.refuse("remove", "cannot be taken from another template: use setup");
+  if (grows && manifest.kind == TemplateKind::kToolbox)
+    image.refuse("template", "is nothing that a toolbox can be made of");
   if (sources != 1)
-    image.refuse_section("needs exactly one of debian, oci, oci_archive, oci_layout, rootfs_tar");
+    image.refuse_section(
+        "needs exactly one of debian, oci, oci_archive, oci_layout, rootfs_tar, template");
 }
 
 void read_run(TomlSection& section, std::vector<LanguageRun>& runs) {
@@ -222,6 +258,22 @@ void read_context(TomlSection& context, TemplateManifest& manifest) {
   check_all(context, "preload", runtime.preload, is_module);
   context.finish();
   manifest.context = std::move(runtime);
+}
+
+// Who runs what, with which variables, where nobody says anything else.
+void read_exec_defaults(TomlSection& section, TemplateDefaults& defaults) {
+  section.text_pairs("env", defaults.environment);
+  if (defaults.environment.size() > kMaxVariables)
+    section.refuse("env", "has more than 64 variables");
+  for (const auto& [name, value] : defaults.environment)
+    if (!is_variable(name) || value.size() > kMaxVariableBytes)
+      section.refuse("env", "has a name that no variable can have, or a value over 8 KiB");
+  if (section.text("user", defaults.user) && !is_user(defaults.user))
+    section.refuse("user", "is not the name of a user");
+  bool given = section.text("cwd", defaults.directory);
+  if (given && (!defaults.directory.starts_with('/') ||
+                defaults.directory.size() > kMaxDirectoryBytes))
+    section.refuse("cwd", "must be an absolute path");
 }
 
 void read_defaults(TomlSection& section, TemplateDefaults& defaults) {
@@ -245,6 +297,7 @@ void read_defaults(TomlSection& section, TemplateDefaults& defaults) {
   uint64_t cpu_time_ms = defaults.cpu_time_ms;
   section.duration("cpu_time", kMaxCpuTimeMs, cpu_time_ms);
   defaults.cpu_time_ms = static_cast<uint32_t>(cpu_time_ms);
+  read_exec_defaults(section, defaults);
   section.finish();
 }
 
@@ -319,9 +372,18 @@ Result<TemplateManifest> parse_template_manifest(std::string_view text, const st
   if (image) read_image(*image, manifest);
   for (TomlSection& run : top.sections("run")) read_run(run, manifest.runs);
   if (auto context = top.section("context")) read_context(*context, manifest);
-  if (auto defaults = top.section("defaults")) read_defaults(*defaults, manifest.defaults);
-  if (auto network = top.section("network")) read_network(*network, manifest);
-  if (auto outputs = top.section("outputs")) read_outputs(*outputs, manifest);
+  if (auto defaults = top.section("defaults")) {
+    read_defaults(*defaults, manifest.defaults);
+    manifest.has_defaults = true;
+  }
+  if (auto network = top.section("network")) {
+    read_network(*network, manifest);
+    manifest.has_network = true;
+  }
+  if (auto outputs = top.section("outputs")) {
+    read_outputs(*outputs, manifest);
+    manifest.has_outputs = true;
+  }
   if (auto pool = top.section("pool")) read_pool(*pool, manifest);
   top.finish();
   if (document.error()) return *document.error();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,8 +34,12 @@ struct OciLayoutSource {
 struct RootfsTarSource {
   std::string path;  // relative to the template's folder
 };
-using ImageSource =
-    std::variant<DebianSource, OciSource, OciArchiveSource, OciLayoutSource, RootfsTarSource>;
+// Another template of the same tenant or of this host: its image, and what is said of nothing else.
+struct TemplateSource {
+  std::string reference;  // name or name@sha256:…
+};
+using ImageSource = std::variant<DebianSource, OciSource, OciArchiveSource, OciLayoutSource,
+                                 RootfsTarSource, TemplateSource>;
 
 // Of the registry that the host's npm is configured for, checked by its digest.
 struct NpmPackage {
@@ -72,6 +77,10 @@ struct TemplateDefaults {
   uint32_t open_files = 1024;
   uint64_t disk_bytes_per_second = 0;  // 0: not limited
   uint32_t cpu_time_ms = 0;            // of each exec; 0: not limited
+  // Of each exec, where nobody says anything else.
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  std::string user = "user";
+  std::string directory = {};  // empty: the user's home
 };
 
 struct TemplateManifest {
@@ -95,6 +104,10 @@ struct TemplateManifest {
   uint32_t pool_warm = 0;   // kept ready at all times
   uint32_t pool_max = 128;  // and as many when much is asked for
   bool pool_singleton = false;
+  // Which sections are there, also if they say nothing.
+  bool has_defaults = false;
+  bool has_network = false;
+  bool has_outputs = false;
 };
 
 // [a-z0-9][a-z0-9-]{0,62}

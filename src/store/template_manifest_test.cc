@@ -129,6 +129,8 @@ TEST(TemplateManifest, EachSourceAndChoiceIsRead) {
   auto layout = parse_or_die("name = \"a\"\naliases = [\"b\"]\n[image]\noci_layout = \"d\"\n");
   EXPECT_EQ(std::get<OciLayoutSource>(layout.image).path, "d");
   EXPECT_EQ(layout.aliases, std::vector<std::string>{"b"});
+  auto grown = parse_or_die("name = \"a\"\n[image]\ntemplate = \"base\"\n");
+  EXPECT_EQ(std::get<TemplateSource>(grown.image).reference, "base");
   auto tar = parse_or_die("name = \"a\"\n[image]\nrootfs_tar = \"x/root.tar.zst\"\n");
   EXPECT_EQ(std::get<RootfsTarSource>(tar.image).path, "x/root.tar.zst");
 
@@ -306,7 +308,7 @@ TEST(TemplateManifest, LimitsAreBounded) {
 TEST(TemplateManifest, ExactlyOneImageSource) {
   EXPECT_EQ(error_of("name = \"a\"\n[image]\nsetup = []\n"),
             "template.toml:2: [image] needs exactly one of debian, oci, oci_archive, "
-            "oci_layout, rootfs_tar");
+            "oci_layout, rootfs_tar, template");
   EXPECT_NE(
       error_of("name = \"a\"\n[image]\noci = \"x\"\nrootfs_tar = \"y\"\n").find("exactly one"),
       std::string::npos);

@@ -17,7 +17,7 @@ namespace atl::store {
 namespace {
 
 // Changes when the same pack would give another image.
-constexpr std::string_view kPipeline = "atoll image pipeline 1\n";
+constexpr std::string_view kPipeline = "atoll image pipeline 2\n";
 constexpr size_t kMaxManifestBytes = 256 * 1024;
 constexpr size_t kStepBytes = 256 * 1024;
 constexpr uint64_t kMaxFolderBytes = 4ull << 30;
@@ -63,8 +63,7 @@ Result<Fd> make_nameless(const std::string& directory) {
   return open_file(directory, O_RDWR | O_TMPFILE, 0600);
 }
 
-Result<void> pack_file(int into, const std::filesystem::path& path, const std::string& name) {
-  ATOLL_TRY(Fd file, open_file(path.string(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+Result<void> pack_file(int into, const Fd& file, const std::string& name) {
   struct stat facts;
   if (fstat(file.get(), &facts) != 0) return Error::system("stat " + name);
   if (!S_ISREG(facts.st_mode)) return invalid(name + " is not a plain file");
@@ -75,11 +74,13 @@ Result<void> pack_file(int into, const std::filesystem::path& path, const std::s
   if (entry.size > kMaxFolderBytes) return invalid(name + " is larger than 4 GiB");
   ATOLL_TRY_VOID(write_all(into, tar_header(entry)));
   std::vector<char> buffer(kStepBytes);
-  for (uint64_t left = entry.size; left > 0;) {
-    ssize_t count = read(file.get(), buffer.data(), std::min<uint64_t>(buffer.size(), left));
+  for (uint64_t done = 0; done < entry.size;) {
+    ssize_t count = pread(file.get(), buffer.data(),
+                          std::min<uint64_t>(buffer.size(), entry.size - done),
+                          static_cast<off_t>(done));
     if (count <= 0) return Error::system("read " + name);
     ATOLL_TRY_VOID(write_all(into, {buffer.data(), static_cast<size_t>(count)}));
-    left -= static_cast<uint64_t>(count);
+    done += static_cast<uint64_t>(count);
   }
   return write_all(into, tar_padding(entry.size));
 }
@@ -119,7 +120,8 @@ Result<TemplatePack> open_template_pack(Fd file) {
                       .manifest = std::move(*parsed)};
 }
 
-Result<Fd> pack_manifest(std::string_view text, const std::string& directory) {
+Result<Fd> pack_manifest(std::string_view text, const std::string& directory,
+                         const std::vector<PackedFile>& files) {
   ATOLL_TRY(Fd file, make_nameless(directory));
   TarEntry entry;
   entry.path = kManifest;
@@ -127,7 +129,10 @@ Result<Fd> pack_manifest(std::string_view text, const std::string& directory) {
   entry.size = text.size();
   ATOLL_TRY_VOID(write_all(file.get(), tar_header(entry)));
   ATOLL_TRY_VOID(write_all(file.get(), text));
-  ATOLL_TRY_VOID(write_all(file.get(), tar_padding(text.size()) + tar_end()));
+  ATOLL_TRY_VOID(write_all(file.get(), tar_padding(text.size())));
+  for (const PackedFile& one : files)
+    ATOLL_TRY_VOID(pack_file(file.get(), one.file, one.path));
+  ATOLL_TRY_VOID(write_all(file.get(), tar_end()));
   return file;
 }
 
@@ -140,8 +145,10 @@ Result<Fd> pack_folder(const std::string& folder, const std::string& directory) 
   if (error) return Error::from_errno("read " + folder, error.value());
   // The same folder gives the same pack.
   std::sort(paths.begin(), paths.end());
-  for (const auto& path : paths)
-    ATOLL_TRY_VOID(pack_file(file.get(), path, path.lexically_relative(folder).string()));
+  for (const auto& path : paths) {
+    ATOLL_TRY(Fd packed, open_file(path.string(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+    ATOLL_TRY_VOID(pack_file(file.get(), packed, path.lexically_relative(folder).string()));
+  }
   ATOLL_TRY_VOID(write_all(file.get(), tar_end()));
   return file;
 }

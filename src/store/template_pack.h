@@ -26,8 +26,16 @@ struct TemplatePack {
 // invalid_archive.
 Result<TemplatePack> open_template_pack(Fd file);
 
-// A pack of one manifest alone, or of a folder; in a file without a name beside `directory`.
-Result<Fd> pack_manifest(std::string_view text, const std::string& directory);
+// A file of a pack: its path there, and where its bytes are.
+struct PackedFile {
+  std::string path;
+  Fd file;
+};
+
+// A pack of one manifest and files that it names, or of a folder; in a file without a name beside
+// `directory`.
+Result<Fd> pack_manifest(std::string_view text, const std::string& directory,
+                         const std::vector<PackedFile>& files = {});
 Result<Fd> pack_folder(const std::string& folder, const std::string& directory);
 
 // The packs of templates that were built, by digest.

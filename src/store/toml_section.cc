@@ -1,9 +1,12 @@
 #define TOML_IMPLEMENTATION
 #include "store/toml_section.h"
 
+#include <stdio.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "store/units.h"
 
 namespace atl::store {
@@ -63,6 +66,28 @@ std::string in_range(Range range, std::string_view unit) {
 }
 
 }  // namespace
+
+std::string toml_text(std::string_view text) {
+  std::string quoted = "\"";
+  size_t dots = 0;
+  while (!text.empty()) {
+    size_t length = std::max<size_t>(1, utf8_sequence_length(text));
+    auto byte = static_cast<unsigned char>(text[0]);
+    uint32_t point = length == 1 ? byte : byte & (0xffu >> (length + 1));
+    for (size_t i = 1; i < length; ++i)
+      point = (point << 6) | (static_cast<unsigned char>(text[i]) & 0x3fu);
+    bool plain = point >= ' ' && point < 0x7f && point != '"' && point != '\\';
+    if (point == '.') plain = ++dots <= kMaxTomlDots / 2;
+    char escaped[16];
+    snprintf(escaped, sizeof escaped, "\\U%08x", point);
+    if (point == '\n')
+      quoted += "\\n";
+    else
+      quoted += plain ? std::string(1, text[0]) : std::string(escaped);
+    text.remove_prefix(length);
+  }
+  return quoted + "\"";
+}
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -162,6 +187,26 @@ bool TomlSection::texts(std::string_view key, std::vector<std::string>& value) {
       return false;
     }
     value.push_back(text->get());
+  }
+  return true;
+}
+
+bool TomlSection::text_pairs(std::string_view key, TextPairs& value) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return false;
+  const toml::table* table = node->as_table();
+  if (table == nullptr || table->size() > kMaxListEntries) {
+    refuse(key, "must be a table of at most " + std::to_string(kMaxListEntries) + " strings");
+    return false;
+  }
+  value.clear();
+  for (const auto& entry : *table) {
+    const auto* text = entry.second.as_string();
+    if (text == nullptr || text->get().find('\0') != std::string::npos) {
+      document_.fail(entry.second, named(key) + ": every value must be a string without NUL");
+      return false;
+    }
+    value.emplace_back(std::string(entry.first.str()), text->get());
   }
   return true;
 }

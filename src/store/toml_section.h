@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +23,8 @@ namespace atl::store {
 #include <toml++/toml.h>
 
 namespace atl::store {
+
+using TextPairs = std::vector<std::pair<std::string, std::string>>;
 
 // Keys of one path and tables in one another are bounded, because toml++ recurses over them.
 inline constexpr size_t kMaxTomlDots = 64;
@@ -60,6 +63,8 @@ class TomlSection {
   // Each leaves `value` as it is when the key is missing, and says whether it was there.
   bool text(std::string_view key, std::string& value);
   bool texts(std::string_view key, std::vector<std::string>& value);
+  // A table of strings, in the order of their names.
+  bool text_pairs(std::string_view key, TextPairs& value);
   bool boolean(std::string_view key, bool& value);
   bool whole(std::string_view key, Range range, uint64_t& value);
   bool wholes(std::string_view key, Range range, std::vector<uint64_t>& value);
@@ -88,6 +93,9 @@ class TomlSection {
   std::string name_;
   std::vector<std::string> known_;
 };
+
+// As a string of TOML, in quotes. `text` is UTF-8.
+std::string toml_text(std::string_view text);
 
 // Insertions, deletions and replacements that turn `a` into `b`.
 size_t edit_distance(std::string_view a, std::string_view b);

@@ -1,5 +1,8 @@
 // What the npm packages e2b and @e2b/code-interpreter do with the Atoll that the variables name.
 import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 
 // The packages of another version are installed under other names.
@@ -74,6 +77,39 @@ describe('sandboxes', () => {
     await assert.rejects(sandbox.setTimeout(1000), SandboxNotFoundError)
     assert.equal(await Template.exists('base'), true)
     assert.equal(await Template.exists('no-such-template'), false)
+  })
+
+  test('start from templates that clients build', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'atoll-e2b-'))
+    await writeFile(join(directory, 'a.txt'), 'copied')
+    const template = Template({ fileContextPath: directory })
+      .fromBaseImage()
+      .setEnvs({ WORD: 'set' })
+      .copy('a.txt', '/srv/', { mode: 0o600 })
+      .copyItems([{ src: 'a.txt', dest: '/opt/b.txt', user: 'root' }])
+      .setUser('root')
+      .setWorkdir('/srv')
+      .runCmd('echo "$WORD" $(id -un) $(cat a.txt) >said; echo done')
+    const logs = []
+    const built = await Template.build(template, 'by-npm', {
+      onBuildLogs: (entry) => logs.push(entry.message),
+    })
+    assert(logs.includes('done'), logs.join('\n'))
+    assert.equal(await Template.exists('by-npm'), true)
+    const sandbox = await Sandbox.create('by-npm')
+    const shown = await sandbox.commands.run('id -un; cat said; stat -c %a:%U a.txt /opt/b.txt')
+    assert.equal(shown.stdout, 'root\nset root copied\n600:user\n644:root\n')
+    await sandbox.kill()
+    const failing = Template().fromTemplate('by-npm').runCmd('exit 7')
+    await assert.rejects(Template.build(failing, 'by-npm-too'), /exit code 7/)
+    const starting = Template().skipCache().fromBaseImage()
+    for (const one of [starting.setStartCmd('a', 'b'), starting.setReadyCmd('b')])
+      await assert.rejects(Template.build(one, 'by-npm-too'), /501.*Cmd/)
+    const begun = await Template.buildInBackground(failing, 'by-npm-too')
+    await until('the end', async () => (await Template.getBuildStatus(begun)).status === 'error')
+    assert.equal((await Template.getBuildStatus(begun)).reason.step, '1')
+    assert.ok(built.templateId)
+    await rm(directory, { recursive: true })
   })
 
   test('sleep, wake, are kept and forked', async () => {

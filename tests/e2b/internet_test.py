@@ -84,6 +84,18 @@ class Internet(door.DoorTest):
         sandbox.update_network({})
         self.assertEqual(self.reached(sandbox, *PUBLIC), [])
 
+    def test_is_what_a_build_reaches_too(self):
+        fetch = f"cat >/tmp/f.py <<'EOF'\n{FETCH}EOF\npython3 /tmp/f.py {' '.join(PUBLIC + NEVER)}"
+        template = e2b.Template().from_base_image().run_cmd(fetch)
+        for allowed in (True, False):
+            self.allow("allow" if allowed else "deny")
+            logs = []
+            e2b.Template.build(template, "fetched", skip_cache=True,
+                               on_build_logs=lambda entry, logs=logs: logs.append(entry.message))
+            reached = [line.split()[0] for line in logs if line.endswith(" reached")]
+            self.assertEqual(reached, list(PUBLIC) if allowed else [])
+        self.assertEqual(self.atoll.request("DELETE", "/v1/templates/fetched").status, 204)
+
     def test_is_one_tenants(self):
         acme = self.atoll.request("POST", "/v1/keys", {"tenant": "acme", "e2b": True}).json["key"]
         self.allow("allow", "acme")

@@ -36,6 +36,7 @@ const classes = {
   Git: sandbox.git?.constructor,
   CommandHandle: core.CommandHandle,
   WatchHandle: core.WatchHandle,
+  Template: core.Template,
 }
 const listed = Object.entries(classes).filter(([, type]) => type)
 console.log(JSON.stringify(Object.fromEntries(listed.map(([name, type]) => [name, methodsOf(type)]))))

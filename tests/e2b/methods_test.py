@@ -22,7 +22,7 @@ from e2b.sandbox_sync.filesystem.filesystem import Filesystem  # noqa: E402
 CLASSES = {"Sandbox": e2b.Sandbox, "CodeSandbox": e2b_code_interpreter.Sandbox,
            "Commands": Commands, "Pty": Pty, "Filesystem": Filesystem, "Git": e2b.Git,
            "CommandHandle": e2b.CommandHandle, "WatchHandle": e2b.WatchHandle,
-           "SandboxPaginator": e2b.SandboxPaginator}
+           "SandboxPaginator": e2b.SandboxPaginator, "Template": e2b.Template}
 HEADING = "## Methods that no test calls"
 
 

@@ -86,9 +86,7 @@ class Sandboxes(door.DoorTest):
         with self.assertRaises(e2b.AuthenticationException):
             Sandbox.create(api_key="e2b_" + "0" * 40)
         sandbox = self.create()
-        template = e2b.Template().from_base_image().run_cmd("true")
-        for call in (lambda: e2b.Template.build(template, "made-by-a-client"),
-                     lambda: e2b.Template.get_tags("base"),
+        for call in (lambda: e2b.Template.get_tags("base"),
                      lambda: e2b.Volume.create("v"), e2b.Volume.list,
                      lambda: e2b.Secret.create(name="S", value="v")):
             with self.assertRaisesRegex(Exception, "501.*not supported by Atoll"):
@@ -246,6 +244,26 @@ class Commands(door.DoorTest):
         self.assertEqual(raised.exception.stdout, "before\n")
         big = self.sandbox.commands.run("python3 -c \"print('ä' * 500000)\"")
         self.assertEqual(big.stdout, "ä" * 500000 + "\n")
+
+    def test_find_no_room_among_too_many_and_say_so(self):
+        manifest = 'name = "crowded"\n[image]\ntemplate = "base"\n[defaults]\npids = 32\n'
+        self.atoll.request("POST", "/v1/templates", {"manifest": manifest})
+        door.atoll.wait_for("the template", lambda: self.atoll.request(
+            "GET", "/v1/templates/crowded/build").json["state"] == "built", 60)
+        sandbox = Sandbox.create("crowded", timeout=600)
+        self.addCleanup(sandbox.kill)
+        # Whatever becomes free is taken at once: when it is full it stays so.
+        sandbox.files.write("/tmp/many.py", "import os, time\nwhile True:\n  try:\n"
+                            "    if os.fork() == 0: time.sleep(600)\n  except OSError:\n"
+                            "    print('full', flush=True)\n    time.sleep(0.01)\n")
+        full = threading.Event()
+        handle = sandbox.commands.run("exec python3 /tmp/many.py", background=True)
+        threading.Thread(daemon=True, target=lambda: next(
+            (full.set() for out, _, _ in handle if out), None)).start()
+        self.assertTrue(full.wait(60))
+        with self.assertRaisesRegex(e2b.RateLimitException,
+                                    "as many processes run as the sandbox may have"):
+            sandbox.commands.run("true")
 
     def test_have_a_user_a_directory_and_variables(self):
         run = self.sandbox.commands.run

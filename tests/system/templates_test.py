@@ -210,10 +210,39 @@ class Templates(atoll.SystemTest):
         bad = pack("broken", 'rootfs_tar = "r"', {"r": self.root},
                    'setup = ["echo about to fail; exit 7"]')
         self.put("broken", bad)
-        self.assertIn("nonzero", self.wait_built("broken", state="failed")["failure"])
+        self.assertIn("exit code 7", self.wait_built("broken", state="failed")["failure"])
         self.assertIn("about to fail", self.log("broken"))
         self.assertEqual(self.atoll.request("GET", "/v1/sandboxes").json["sandboxes"], [])
         self.remove("prepared")
+
+    def test_grows_from_another(self):
+        def ground(text):
+            return pack("ground", 'rootfs_tar = "r"', {"r": self.root}, (
+                f'setup = ["mkdir -p /srv; echo {text} >/top"]\n[defaults]\n'
+                'env = { A = "1", B = "2" }\ncwd = "/srv"\npids = 99\n'))
+        files = {"files/etc/added": b"added\n", "files/home/user/mine": b"mine\n"}
+        grown = pack("grown", 'template = "ground"', files,
+                     'files = "files"\nsetup = ["# in short\\n: >/srv/x"]')
+        self.put("grown", grown, expect=(400,))
+        self.build("ground", ground("old"))
+        first = self.build("grown", grown)["reference"]
+        self.assertIn("$ in short", self.log("grown"))
+        look = "pwd; echo $A$B; cat /top /etc/added ~/mine /etc/marker; stat -c %u:%a ~/mine; ls"
+        said = "/srv\n12\n{}\nadded\nmine\nfrom the tar\n1000:644\nx\n"
+        self.assertEqual(self.run_in("grown", look)["stdout"], said.format("old"))
+        self.assertEqual(self.put("grown", grown)["reference"], first, "nothing has changed")
+        self.build("ground", ground("new"))
+        self.assertNotEqual(self.build("grown", grown)["reference"], first)
+        self.remove("ground")
+        self.assertEqual(self.run_in("grown", look)["stdout"], said.format("new"))
+        made = self.atoll.request("POST", "/v1/sandboxes", {"template": "grown",
+                                                            "env": {"B": "3"}}).json
+        self.assertEqual(made["limits"]["pids"], 99)
+        done = self.atoll.request("POST", f"/v1/sandboxes/{made['id']}/execs", {
+            "shell": "echo $A$B$C; pwd", "env": {"C": "4"}, "cwd": "/tmp", "wait": True}).json
+        self.assertEqual(done["stdout"], "134\n/tmp\n")
+        self.assertEqual(self.atoll.request("DELETE", f"/v1/sandboxes/{made['id']}").status, 204)
+        self.remove("grown")
 
     def tenant_key(self, tenant):
         answer = self.atoll.request("POST", "/v1/keys", {"tenant": tenant})

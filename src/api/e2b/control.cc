@@ -25,10 +25,6 @@ struct Endpoint {
 // What the clients call and there is no such thing for.
 constexpr Endpoint kMissing[] = {
     {Method::kPost, "/v2/templates"},
-    {Method::kPost, "/v3/templates"},
-    {Method::kGet, "/templates/{template}/files/{hash}"},
-    {Method::kPost, "/v2/templates/{template}/builds/{build}"},
-    {Method::kGet, "/templates/{template}/builds/{build}/status"},
     {Method::kPost, "/templates/tags"},
     {Method::kDelete, "/templates/tags"},
     {Method::kGet, "/templates/{template}/tags"},
@@ -128,18 +124,6 @@ http::Task<Reply> set_network(Call& call, Plane plane) {
   co_return no_content();
 }
 
-http::Task<Reply> find_alias(Call& call, Plane plane) {
-  const std::string& alias = call.parameters.at(0);
-  ATOLL_CO_TRY(auto found, plane.sandboxes.templates().find(call.tenant, alias));
-  if (!found)
-    co_return Error(Code::kNotFound, "template '" + alias + "' not found")
-        .with_reason("template_not_found");
-  json::object object;
-  object["templateID"] = found->name;
-  object["public"] = found->origin != sandbox::KnownTemplate::Origin::kOwn;
-  co_return std::optional(json_reply(200, object));
-}
-
 http::Task<Reply> refuse_missing(Call& call, Plane plane) {
   bool of_sandbox = call.exchange.request().path.starts_with("/sandboxes/");
   if (of_sandbox) ATOLL_CO_TRY_VOID(named_sandbox(call, plane));
@@ -170,7 +154,6 @@ void add_control_routes(Router& router, Plane plane) {
   router.add(make(Method::kDelete, "/sandboxes/{id}", remove));
   router.add(make(Method::kPost, "/sandboxes/{id}/timeout", set_timeout));
   router.add(make(Method::kPut, "/sandboxes/{id}/network", set_network));
-  router.add(make(Method::kGet, "/templates/aliases/{alias}", find_alias));
   for (const Endpoint& missing : kMissing)
     router.add(make(missing.method, missing.pattern, refuse_missing));
 }

@@ -7,6 +7,7 @@
 #include "api/e2b/metrics.h"
 #include "api/e2b/process.h"
 #include "api/e2b/state.h"
+#include "api/e2b/templates.h"
 
 namespace atl::api::e2b {
 
@@ -17,6 +18,7 @@ Door::Door(Router& router, Plane plane) : index_(plane.sandboxes, plane.tokens) 
   add_metrics_routes(router, plane);
   add_control_routes(router, plane);
   add_state_routes(router, plane);
+  add_template_routes(router, plane, orders_);
   add_process_routes(router, plane);
   add_filesystem_routes(router, plane);
   add_watch_routes(router, plane, watchers_);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/e2b/plane.h"
+#include "api/e2b/template_orders.h"
 #include "api/e2b/watch.h"
 #include "api/router.h"
 
@@ -18,6 +19,7 @@ class Door {
  private:
   TokenIndex index_;
   Watchers watchers_;
+  TemplateOrders orders_;
 };
 
 }  // namespace atl::api::e2b

@@ -21,10 +21,10 @@ Error bad_user(std::string_view name) {
       .with_reason("unauthenticated");
 }
 
-Result<std::string> user_parameter(const http::Request& request) {
+Result<std::string> user_parameter(const http::Request& request, const Sandbox& sandbox) {
   ATOLL_TRY(auto given, text_parameter("username", request));
   std::string user = given.value_or("");
-  if (user.empty()) return std::string("user");
+  if (user.empty()) return sandbox.row().user;
   auto is_printable = [](unsigned char c) { return c > ' ' && c < 0x7f && c != '/'; };
   bool sound =
       user.size() <= agent::kMaxUserBytes && std::all_of(user.begin(), user.end(), is_printable);
@@ -39,7 +39,7 @@ Result<FileScope> scope_of(const Call& call, const Plane& plane) {
   bool by_link = request.headers.count("X-Access-Token") == 0 && has_signature(request);
   if (by_link && has_expired(request, plane.sandboxes.services().clock.wall_now()))
     return Error(Code::kDenied, "signature is already expired").with_reason("unauthenticated");
-  ATOLL_TRY(std::string user, user_parameter(request));
+  ATOLL_TRY(std::string user, user_parameter(request, *sandbox));
   return FileScope{sandbox::Files(std::move(sandbox), user), user};
 }
 

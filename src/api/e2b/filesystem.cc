@@ -116,7 +116,7 @@ http::Task<Reply> list(Call& call, Plane plane) {
 
 Result<FileScope> file_scope(const Call& call, const Plane& plane) {
   ATOLL_TRY(std::shared_ptr<Sandbox> sandbox, running_sandbox(call, plane));
-  ATOLL_TRY(std::string user, user_of(call.exchange.request()));
+  ATOLL_TRY(std::string user, user_of(call.exchange.request(), *sandbox));
   return FileScope{Files(std::move(sandbox), user), user};
 }
 

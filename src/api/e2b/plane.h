@@ -19,6 +19,11 @@
 #include "sandbox/sandboxes.h"
 #include "sandbox/snapshots.h"
 #include "sandbox/tenants.h"
+#include "store/uploads.h"
+
+namespace atl::sandbox {
+class TemplateBuilds;
+}
 
 namespace atl::api::e2b {
 
@@ -32,6 +37,8 @@ struct Plane {
   const sandbox::PortTokens& tokens;
   sandbox::Tenants& tenants;
   sandbox::Meters& meters;
+  sandbox::TemplateBuilds& builds;
+  const store::Uploads& uploads;
   // "<port>-<id>.<domain>" reaches a port, as getHost() says; empty: the host that was asked.
   std::string_view domain = "";
 };

@@ -52,7 +52,7 @@ http::Task<Result<void>> check_place(std::shared_ptr<Sandbox> sandbox, const Exe
 http::Task<Reply> start(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, running_sandbox(call, plane));
   const http::Request& asked = call.exchange.request();
-  ATOLL_CO_TRY(std::string user, user_of(asked));
+  ATOLL_CO_TRY(std::string user, user_of(asked, *sandbox));
   ATOLL_CO_TRY(json::object message, co_await read_message(call));
   ATOLL_CO_TRY(ExecRequest request, parse_start(message, *sandbox, std::move(user)));
   auto timeout = timeout_of(asked);

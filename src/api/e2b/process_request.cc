@@ -6,6 +6,7 @@
 #include "api/e2b/path.h"
 #include "api/v1/execs.h"
 #include "sandbox/environment.h"
+#include "sandbox/trust.h"
 
 namespace atl::api::e2b {
 
@@ -32,8 +33,9 @@ void parse_config(const json::object& config, const Sandbox& sandbox, ExecReques
   for (const auto& [name, value] : variables)
     if (!sandbox::is_variable_name(name))
       reader.refuse("envs", "has a name that no variable can have");
-  request.environment = sandbox::compose_environment(
-      limits.wall.cpu_millis, {v1::sandbox_variables(sandbox.row().environment), variables});
+  auto usual = v1::sandbox_variables(sandbox::environment_of(sandbox.row()));
+  request.environment = sandbox::compose_environment(limits.wall.cpu_millis, {usual, variables});
+  request.directory = sandbox.row().directory;
   auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
   if (directory && !directory->empty()) {
     auto resolved = resolve_path(*directory, request.user);

@@ -93,9 +93,9 @@ Patience patience_of(const http::Request& request) {
   return patience;
 }
 
-Result<std::string> user_of(const http::Request& request) {
+Result<std::string> user_of(const http::Request& request, const sandbox::Sandbox& sandbox) {
   auto value = request.headers.find("Authorization");
-  if (!value || !value->starts_with(kBasic)) return std::string("user");
+  if (!value || !value->starts_with(kBasic)) return sandbox.row().user;
   auto decoded = from_base64(value->substr(kBasic.size()));
   std::string name = decoded ? decoded->substr(0, decoded->find(':')) : "";
   auto is_printable = [](unsigned char c) { return c > ' ' && c < 0x7f && c != '/'; };

@@ -32,8 +32,9 @@ struct Patience {
 std::optional<std::chrono::milliseconds> timeout_of(const http::Request& request);
 Patience patience_of(const http::Request& request);
 
-// The user in whose name a call is made: that of `Authorization: Basic`, or "user".
-Result<std::string> user_of(const http::Request& request);
+// The user in whose name a call is made: that of `Authorization: Basic`, or who runs execs
+// of the sandbox that name nobody.
+Result<std::string> user_of(const http::Request& request, const sandbox::Sandbox& sandbox);
 
 // The messages of an answer. A stream that is left without an end is cut off, from which clients
 // learn that the sandbox has gone.

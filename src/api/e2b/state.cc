@@ -123,16 +123,6 @@ http::Task<Reply> list(Call& call, Plane plane) {
   co_return std::optional(std::move(response));
 }
 
-// Templates are not removed this way, only snapshots, which these clients take for templates.
-http::Task<Reply> remove(Call& call, Plane plane) {
-  auto id = parse_snapshot_id(call.parameters.at(0));
-  if (!id)
-    co_return Error(Code::kNotFound, "snapshot '" + call.parameters.at(0) + "' not found")
-        .with_reason("snapshot_not_found");
-  ATOLL_CO_TRY_VOID(co_await plane.snapshots.remove(call.tenant, *id, store::Orphans::kAdopt));
-  co_return no_content();
-}
-
 http::Task<Reply> fork(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
   ATOLL_CO_TRY(Fork request, parse_fork(call.body));
@@ -173,7 +163,6 @@ void add_state_routes(Router& router, Plane plane) {
   router.add(make(Method::kPost, "/sandboxes/{id}/resume", resume));
   router.add(make(Method::kPost, "/sandboxes/{id}/snapshots", cut));
   router.add(make(Method::kGet, "/snapshots", list));
-  router.add(make(Method::kDelete, "/templates/{template}", remove));
   Route forks = make(Method::kPost, "/sandboxes/{id}/fork", fork);
   forks.time = Route::Time::kLong;
   router.add(std::move(forks));

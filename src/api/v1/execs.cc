@@ -38,8 +38,8 @@ std::vector<std::string> parse_command(ObjectReader& reader) {
 }
 
 // The agent looks it up inside; here only what no user can be called is refused.
-std::string parse_user(ObjectReader& reader) {
-  std::string user = reader.optional_text("user", agent::kMaxUserBytes).value_or("user");
+std::string parse_user(ObjectReader& reader, const std::string& usual) {
+  std::string user = reader.optional_text("user", agent::kMaxUserBytes).value_or(usual);
   auto is_printable = [](unsigned char c) { return c > ' ' && c < 0x7f && c != '/'; };
   if (user.empty() || !std::all_of(user.begin(), user.end(), is_printable))
     reader.refuse("user", "must be a name, a uid or uid:gid");
@@ -183,26 +183,27 @@ sandbox::Variables sandbox_variables(const std::string& environment) {
 }
 
 Result<ExecCall> parse_exec(std::string_view body, const Sandbox& sandbox) {
-  return parse_exec(body, sandbox::limits_of(sandbox.row()),
-                    sandbox::environment_of(sandbox.row()));
+  const store::SandboxRow& row = sandbox.row();
+  ExecDefaults defaults{sandbox::environment_of(row), row.user, row.directory};
+  return parse_exec(body, sandbox::limits_of(row), defaults);
 }
 
 Result<ExecCall> parse_exec(std::string_view body, const sandbox::Limits& limits,
-                            const std::string& environment) {
+                            const ExecDefaults& defaults) {
   ATOLL_TRY(json::object object, parse_object(body));
   ObjectReader reader(object);
   ExecCall exec;
   exec.request.arguments = parse_command(reader);
-  exec.request.user = parse_user(reader);
+  exec.request.user = parse_user(reader, defaults.user);
   TextPairs variables = reader.text_pairs("env", kMaxVariables, agent::kMaxTextBytes / 2);
   for (const auto& [name, value] : variables)
     if (!sandbox::is_variable_name(name))
       reader.refuse("env", "has a name that no variable can have");
   exec.request.environment = sandbox::compose_environment(
-      limits.wall.cpu_millis, {sandbox_variables(environment), variables});
+      limits.wall.cpu_millis, {sandbox_variables(defaults.environment), variables});
   auto directory = reader.optional_text("cwd", agent::kMaxPathBytes);
   if (directory && !directory->starts_with('/')) reader.refuse("cwd", "must be an absolute path");
-  exec.request.directory = directory.value_or("");
+  exec.request.directory = directory.value_or(defaults.directory);
   exec.request.timeout_ms = reader.optional_small("timeout_ms", 1, sandbox::kMaxTimeoutMs)
                                 .value_or(sandbox::kDefaultTimeoutMs);
   parse_limits(reader, limits, exec.request);

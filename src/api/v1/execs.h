@@ -22,10 +22,17 @@ struct ExecCall {
   bool wait = false;
 };
 
-// The body of a POST, for that sandbox or for one with these limits and variables (JSON).
+// What a sandbox has for an exec that does not say.
+struct ExecDefaults {
+  std::string environment = "{}";  // JSON
+  std::string user = "user";
+  std::string directory = "";
+};
+
+// The body of a POST, for that sandbox or for one with these limits.
 Result<ExecCall> parse_exec(std::string_view body, const sandbox::Sandbox& sandbox);
 Result<ExecCall> parse_exec(std::string_view body, const sandbox::Limits& limits,
-                            const std::string& environment);
+                            const ExecDefaults& defaults);
 
 // The exec that the second parameter of the call names, in the sandbox of the first.
 http::Task<Result<std::shared_ptr<sandbox::Exec>>> named_exec(Call& call,

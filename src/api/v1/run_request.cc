@@ -285,7 +285,7 @@ Result<RunRequest> parse_run(std::string_view body, sandbox::Templates& template
   // Before a sandbox is made for it. Its limits, the only thing that is not known yet, are no field
   // of the exec.
   if (has_command || found)
-    ATOLL_TRY_VOID(parse_exec(json::serialize(run.exec), sandbox::Limits{}, "{}"));
+    ATOLL_TRY_VOID(parse_exec(json::serialize(run.exec), sandbox::Limits{}, ExecDefaults{}));
   return run;
 }
 

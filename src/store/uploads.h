@@ -1,0 +1,43 @@
+// Uploads: archives that clients have sent ahead of the build that will use them. Each belongs to a
+// tenant and has a name that its client made up; what is in it is nobody's word. They are kept for
+// a day, the newest of a tenant within its share: a build that comes too late must send them again.
+//
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "store/tenant.h"
+
+namespace atl::store {
+
+inline constexpr uint64_t kMaxUploadBytes = 1ull << 30;
+inline constexpr uint64_t kMaxUploadsOfTenant = 4ull << 30;  // bytes
+inline constexpr uint64_t kMaxUploadsOfHost = 16ull << 30;
+
+class Uploads {
+ public:
+  static Result<Uploads> open(const std::string& directory);
+
+  // A file without a name, for the bytes that come.
+  Result<Fd> begin() const;
+  // Takes the place of what had the name.
+  Result<void> keep(TenantId tenant, const Digest& name, const Fd& file) const;
+  // kNotFound if it is not kept.
+  Result<Fd> find(TenantId tenant, const Digest& name) const;
+  // Removes what is too old or too much.
+  Result<void> sweep(WallTime now) const;
+
+ private:
+  explicit Uploads(std::string path) : path_(std::move(path)) {}
+  std::string path_of(TenantId tenant, const Digest& name) const;
+
+  std::string path_;
+};
+
+}  // namespace atl::store
