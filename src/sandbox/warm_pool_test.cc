@@ -19,8 +19,11 @@ class WarmPools : public testing::Test {
         replace_file(bed_.directory() + "/templates/python/template.toml", manifest, 0644).ok());
   }
   void fill() {
-    // detached: owned by the test bed, and ends with its context
-    boost::asio::co_spawn(bed_.context(), pool().run(), boost::asio::detached);
+    for (auto walls : {WarmPool::Walls::kJails, WarmPool::Walls::kMachines}) {
+      auto filling = pool().run(walls);
+      // detached: owned by the test bed, and ends with its context
+      boost::asio::co_spawn(bed_.context(), std::move(filling), boost::asio::detached);
+    }
     EXPECT_TRUE(reaches(kWarm));
   }
   bool reaches(size_t size) {
@@ -31,12 +34,13 @@ class WarmPools : public testing::Test {
   Result<Created> create(CreateSandbox request) {
     return bed_.run(bed_.sandboxes().create(store::kLocalTenant, std::move(request)));
   }
-  void install_toolbox(char digit) {
-    std::string folder = bed_.directory() + "/templates/toolbox";
+  void install_toolbox(char digit) { install("toolbox", "toolbox", digit); }
+  void install(const std::string& name, const std::string& kind, char digit) {
+    std::string folder = bed_.directory() + "/templates/" + name;
     std::filesystem::create_directory(folder);
-    std::string manifest =
-        "name = \"toolbox\"\nkind = \"toolbox\"\n[image]\n"
-        "debian = { suite = \"bookworm\", packages = [\"python3-ipython\"] }\n";
+    std::string manifest = "name = \"" + name + "\"\nkind = \"" + kind +
+                           "\"\n[image]\n"
+                           "debian = { suite = \"bookworm\", packages = [\"a-package\"] }\n";
     EXPECT_TRUE(replace_file(folder + "/template.toml", manifest, 0644).ok());
     EXPECT_TRUE(replace_file(folder + "/image", std::string(64, digit) + "\n", 0644).ok());
   }
@@ -105,6 +109,40 @@ TEST_F(WarmPools, NoneIsLeftAfterARestart) {
   bed_.restart();
   ASSERT_TRUE(bed_.run(bed_.sandboxes().adopt()).ok());
   EXPECT_EQ(*bed_.run(bed_.driver->list()), std::vector<SandboxId>{id});
+}
+
+TEST_F(WarmPools, MachinesStandStillUntilTheyAreTaken) {
+  install("microvm", "monitor", 'c');
+  std::string path = bed_.directory() + "/templates/python/template.toml";
+  std::string manifest = *read_file(path) + "[defaults]\nisolation = \"microvm\"\n";
+  ASSERT_TRUE(replace_file(path, manifest, 0644).ok());
+  fill();
+  EXPECT_EQ(bed_.driver->frozen.size(), kWarm);
+  EXPECT_EQ(bed_.driver->machines.size(), kWarm);
+  auto created = create(bed_.create_request());
+  ASSERT_TRUE(created.ok()) << created.error().message();
+  EXPECT_TRUE(created->timings.from_pool);
+  EXPECT_EQ(created->sandbox->row().isolation, "microvm");
+  EXPECT_FALSE(bed_.driver->frozen.contains(created->sandbox->id()));
+  CreateSandbox other = bed_.create_request();
+  other.memory_bytes = 99ull << 20;
+  auto cold = create(other);
+  ASSERT_TRUE(cold.ok());
+  EXPECT_FALSE(cold->timings.from_pool) << "its limits cannot be changed";
+  other.template_name = "microvm";
+  EXPECT_EQ(create(other).error().reason(), "template_is_monitor");
+}
+
+TEST_F(WarmPools, AMachineIsMadeForWhoAsksAndRefusedWithoutItsImage) {
+  CreateSandbox request = bed_.create_request();
+  request.isolation = store::Isolation::kMicrovm;
+  EXPECT_EQ(create(request).error().reason(), "isolation_unavailable");
+  install("microvm", "monitor", 'c');
+  auto made = create(request);
+  ASSERT_TRUE(made.ok());
+  EXPECT_TRUE(bed_.driver->machines.contains(made->sandbox->id()));
+  request.network = R"({"allow":["example.com"]})";
+  EXPECT_EQ(create(request).error().reason(), "not_behind_this_wall");
 }
 
 TEST_F(WarmPools, WhatWaitsIsReplacedWhenTheToolboxIs) {

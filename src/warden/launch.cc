@@ -240,7 +240,7 @@ Result<Fd> Launch::clone_image(const Digest& image, int user_namespace) const {
 Result<Fd> Launch::clone_image_file(const Digest& image) const {
   std::string name = image.string() + ".erofs";
   ATOLL_TRY_VOID(linux::open_root_file(host_.stored_images.get(), name, O_RDONLY));
-  // By path: the open directory is in the host's mount namespace, and mounts are cloned in one's own.
+  // By path: the open directory is of the host's mount namespace, not of ours.
   ATOLL_TRY(Fd mount, linux::clone_mount(AT_FDCWD, host_.state_dir + "/images/" + name));
   uint64_t attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
   ATOLL_TRY_VOID(linux::set_attributes(mount.get(), {.set = attributes | MOUNT_ATTR_NOSUID}));

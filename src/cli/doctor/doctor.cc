@@ -56,7 +56,7 @@ Finding probe_server(const CommandLine& line) {
 
 // Installed on this host, or built by the server that runs here.
 bool has_monitor(const CommandLine& line) {
-  std::string installed = line.places.templates() + "/microvm/digest";
+  std::string installed = line.places.templates() + "/microvm/image";
   if (access(installed.c_str(), F_OK) == 0) return true;
   auto api = connect(line);
   if (!api) return false;
