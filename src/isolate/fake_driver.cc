@@ -321,11 +321,11 @@ Task<Result<void>> FakeDriver::set_programs(SandboxId id, Programs programs) {
 Task<Result<Cut>> FakeDriver::cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) {
   auto found = agents_.find(id);
   if (found == agents_.end()) co_return Error(Code::kNotFound, "no such isolate");
-  FakeFiles kept = found->second->files;
-  kept.drop_channels();
+  FakeFiles files = found->second->files;
+  files.drop_channels();
   uint64_t bytes = inherited_bytes;
-  for (const auto& [path, content] : kept.contents()) bytes += content.size();
-  snapshots.insert_or_assign(snapshot, std::move(kept));
+  for (const auto& [path, content] : files.contents()) bytes += content.size();
+  snapshots.insert_or_assign(snapshot, std::move(files));
   co_return Cut{bytes, std::chrono::microseconds(1)};
 }
 

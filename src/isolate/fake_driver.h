@@ -40,7 +40,6 @@ class FakeDriver final : public Driver {
   Task<Result<void>> change_limits(SandboxId id, WallLimits limits) override;
   Task<Result<std::vector<SandboxId>>> list() override;
   Task<Result<std::string>> receipt(SandboxId id) override;
-  Task<Result<void>> remove_image(Digest image) override;
   Task<Result<AgentSocket>> connect_agent(SandboxId id) override;
 
   // The next launch, or every remove until told otherwise, fails like this.
@@ -82,6 +81,7 @@ class FakeDriver final : public Driver {
 
  private:
   // Of Driver; nobody asks the fake itself.
+  Task<Result<void>> remove_image(Digest image) override;
   Task<Result<void>> set_programs(SandboxId id, Programs programs) override;
   Task<Result<Cut>> cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) override;
   Task<Result<void>> remove_snapshot(SnapshotId snapshot) override;

@@ -1,4 +1,4 @@
-"""Persistent sandboxes: there again after a restart of the machine, as far as a test can play it."""
+"""Persistent sandboxes: there again after the end of the machine, as far as a test can play it."""
 import glob
 import os
 import shutil
@@ -40,9 +40,9 @@ class Persistence(atoll.SystemTest):
                 pids.update(int(word) for word in atoll.read(path).split())
         return pids - {0, os.getpid()}
 
-    def lose_power(self):
+    def lose_power(self, point=None):
         """Everything that runs is gone at once, and with it all that is in memory: /run too. What
-        was written before is on disk."""
+        was written before is on disk. The next atolld dies at that point, once."""
         os.sync()
         pids = self.own_processes()
         self.assertGreater(len(pids), 3)
@@ -56,6 +56,13 @@ class Persistence(atoll.SystemTest):
         atoll.wait_for("all to be dead", lambda: not [
             pid for pid in pids if os.path.exists(f"/proc/{pid}") and not atoll.is_zombie(pid)])
         shutil.rmtree(self.atoll.run_directory)
+        if point:
+            crash = os.path.join(self.atoll.run_directory, "crash")
+            os.makedirs(crash)
+            os.chmod(self.atoll.run_directory, 0o755)
+            with open(os.path.join(crash, f"atolld.{point}"), "w") as armed:
+                os.chmod(armed.name, 0o666)
+            os.chmod(crash, 0o777)
         self.atoll.up()
         self.atoll.wait_ready()
 
@@ -120,6 +127,21 @@ class Persistence(atoll.SystemTest):
         for each in self.call("GET", "/v1/snapshots")["snapshots"]:
             self.atoll.request("DELETE", f"/v1/snapshots/{each['id']}?children=adopt")
         atoll.wait_for("no layer", lambda: self.atoll.subvolumes() == [])
+
+    def test_atolld_dies_while_it_comes_back(self):
+        sandbox = self.atoll.create(persistence="persistent")["id"]
+        self.sh(sandbox, "echo kept >/home/user/file; sync")
+        context = self.call("POST", f"/v1/sandboxes/{sandbox}/contexts", {}, 201)["id"]
+        for point in ("persistence.row", "persistence.launched"):
+            self.lose_power(point)
+            self.assertEqual(os.listdir(os.path.join(self.atoll.run_directory, "crash")), [])
+            self.assertEqual(self.show(sandbox)["state"], "running")
+            self.assertEqual(self.sh(sandbox, "cat /home/user/file"), "kept\n")
+            run = self.call("POST", f"/v1/sandboxes/{sandbox}/contexts/{context}/runs",
+                            {"code": "print(6 * 7)", "wait": True})
+            self.assertEqual(run["stdout"], "42\n")
+            layer = "p" + sandbox[1:]
+            atoll.wait_for("one layer", lambda: self.atoll.subvolumes() == [layer])
 
     def test_memory_is_refused(self):
         body = {"template": "python", "persistence": "checkpoint"}

@@ -17,6 +17,10 @@ COUNTER = "import time, os\nn = 0\nwhile True:\n print(os.getpid(), n, flush=Tru
 LONG = os.environ.get("ATOLL_TEST_LONG") == "1"
 
 
+def available_kib():
+    return int(atoll.read("/proc/meminfo").split("MemAvailable:")[1].split()[0])
+
+
 class Pause(atoll.SystemTest):
     def call(self, method, path, body=None, expect=200):
         answer = self.atoll.request(method, path, body)
@@ -478,6 +482,28 @@ class Snapshots(atoll.SystemTest):
               f"fork {middle[2]}, frozen at most {max(frozen)}", flush=True)
         if LONG:
             self.assertLess(max(middle), 2000 * atoll.SLOW)
+
+    def test_many_forks_in_one_call(self):
+        """All of them, with draws of their own. The figures of a hundred are printed, and judged in
+        the long run."""
+        count = 100 if LONG else 10
+        sandbox = self.atoll.create()["id"]
+        self.sh(sandbox, "echo shared >/home/user/file")
+        free = available_kib()
+        begin = time.monotonic()
+        forked = self.call("POST", f"/v1/sandboxes/{sandbox}/fork", {"count": count}, 201)
+        took = time.monotonic() - begin
+        each = (free - available_kib()) / count / 1024
+        ids = {child["id"] for child in forked["sandboxes"]}
+        self.assertEqual(len(ids), count)
+        print(f"{count} forks in one call: {took:.2f} s, {each:.1f} MiB each, parent frozen for "
+              f"{forked['frozen_ms']} ms", flush=True)
+        code = "import os, random, uuid; print(random.random(), os.urandom(8).hex(), uuid.uuid4())"
+        draws = [self.atoll.python(child, code)["stdout"].split() for child in sorted(ids)]
+        self.assertEqual([len(set(column)) for column in zip(*draws)], [count] * 3)
+        if LONG:
+            self.assertLessEqual(took, 2 * atoll.SLOW)
+            self.assertLessEqual(each, 8)
 
 
 if __name__ == "__main__":
