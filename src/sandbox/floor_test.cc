@@ -72,7 +72,7 @@ TEST(Floor, WhatAMachineCannotDoIsRefusedByName) {
   row.persistence = "persistent";
   EXPECT_EQ(check_wall(row).error().field(), "persistence");
   row = row_behind("microvm");
-  row.volumes.emplace_back();
+  row.volumes.push_back({.volume = VolumeId::draw(), .name = "data", .path = "/data"});
   EXPECT_EQ(check_wall(row).error().field(), "volumes");
   row.isolation = "jail";
   EXPECT_TRUE(check_wall(row).ok());

@@ -10,6 +10,7 @@
 #include "egress/secret_text.h"
 #include "sandbox/artifacts.h"
 #include "sandbox/floor.h"
+#include "sandbox/mark.h"
 #include "sandbox/network.h"
 #include "sandbox/pause.h"
 #include "sandbox/secrets.h"
@@ -202,6 +203,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   if (!row.snapshot && is_plain) warm = pool_.take(row);
   ATOLL_CO_TRY(Reservation reservation, co_await reserve(limits_of(row), warm));
   ATOLL_CO_TRY(row.volumes, volumes_.resolve(tenant, request.volumes));
+  ATOLL_CO_TRY_VOID(check_wall(row));
   if (warm) {
     row.id = warm->id;
     row.nonce = warm->nonce;
@@ -290,27 +292,10 @@ void Sandboxes::free_name(const Sandbox& sandbox) {
   if (found != names_.end() && found->second == row.id) names_.erase(found);
 }
 
-// What is being started is not removed before it is there: a removal would find nothing, and the
-// isolate would come after it.
-class Sandboxes::Starting {
- public:
-  Starting(Sandboxes& all, SandboxId id) : all_(all), id_(id) { all_.starting_.insert(id_); }
-  ~Starting() {
-    all_.starting_.erase(id_);
-    all_.settled_.notify_all();
-  }
-  Starting(const Starting&) = delete;
-  Starting& operator=(const Starting&) = delete;
-
- private:
-  Sandboxes& all_;
-  SandboxId id_;
-};
-
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolate isolate,
                                     CreateTimings& timings) {
   auto begin = std::chrono::steady_clock::now();
-  Starting starting(*this, sandbox->id());
+  Mark starting(starting_, sandbox->id(), settled_);
   isolate::WallLimits wanted = limits_of(sandbox->row()).wall;
   if (isolate.basis.monitor)
     ATOLL_CO_TRY_VOID(
@@ -328,7 +313,7 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolat
 
 Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimings& timings) {
   const store::SandboxRow& row = sandbox->row();
-  Starting starting(*this, row.id);
+  Mark starting(starting_, row.id, settled_);
   Basis basis = basis_of(templates_, row);
   isolate::LaunchSpec spec{row.id,        row.image,    limits_of(row).wall, row.nonce,
                            basis.toolbox, row.snapshot, basis.monitor,
@@ -467,21 +452,13 @@ Task<Result<void>> Sandboxes::end_delete(std::shared_ptr<Sandbox> sandbox) {
 // off from what it reads.
 Task<void> Sandboxes::keep_artifacts_once(std::shared_ptr<Sandbox> sandbox) {
   while (keeping_.contains(sandbox->id())) co_await kept_.wait();
-  struct Mark {
-    Sandboxes& all;
-    SandboxId id;
-    ~Mark() {
-      all.keeping_.erase(id);
-      all.kept_.notify_all();
-    }
-  };
-  keeping_.insert(sandbox->id());
-  Mark mark{*this, sandbox->id()};
+  Mark keeping(keeping_, sandbox->id(), kept_);
   OutputPatterns patterns = output_patterns(templates_, sandbox->row());
   co_await keep_artifacts(sandbox, std::move(patterns), services_);
 }
 
 Task<Result<void>> Sandboxes::free_isolate(std::shared_ptr<Sandbox> sandbox) {
+  // A removal before it is there would find nothing, and the isolate would come after it.
   while (starting_.contains(sandbox->id())) co_await settled_.wait();
   // The files of a persistent one may be there without an isolate.
   bool may_hold = sandbox->row().persistence == "persistent";

@@ -145,7 +145,6 @@ class Sandboxes {
   Result<store::SandboxRow> make_row(store::TenantId tenant, const CreateSandbox& request,
                                      const std::optional<store::SnapshotRow>& snapshot) const;
 
-  class Starting;
   Services services_;
   Admission& admission_;
   Templates& templates_;

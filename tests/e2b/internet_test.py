@@ -94,6 +94,7 @@ class Internet(door.DoorTest):
                                on_build_logs=lambda entry, logs=logs: logs.append(entry.message))
             reached = [line.split()[0] for line in logs if line.endswith(" reached")]
             self.assertEqual(reached, list(PUBLIC) if allowed else [])
+        self.atoll.close()  # which was idle for as long as the builds took
         self.assertEqual(self.atoll.request("DELETE", "/v1/templates/fetched").status, 204)
 
     def test_is_one_tenants(self):

@@ -29,6 +29,7 @@ class Templates(door.DoorTest):
         self.context = directory.name
 
     def tearDown(self):
+        self.atoll.close()  # which was idle for as long as the builds took
         for name in self.built:
             self.atoll.request("DELETE", f"/v1/templates/{name}")
         left = self.atoll.request("GET", "/v1/templates").json["templates"]
@@ -80,6 +81,7 @@ class Templates(door.DoorTest):
         self.assertEqual(sandbox.files.get_info("/srv/app/of-root").owner, "root")
         info = sandbox.get_info()
         self.assertEqual((info.cpu_count, info.memory_mb), (2, 256))
+        self.atoll.close()
         plain = self.atoll.request("POST", f"/v1/sandboxes/{sandbox.sandbox_id}/execs", {
             "shell": "id -un; pwd", "wait": True}).json
         self.assertEqual(plain["stdout"], "root\n/srv/app/inner\n")
