@@ -22,7 +22,6 @@
 #include "egress/server_trust.h"
 #include "linux/file_rules.h"
 #include "linux/lock_file.h"
-#include "linux/short_turns.h"
 #include "linux/unix_socket.h"
 
 namespace {
@@ -98,7 +97,6 @@ Result<void> run(const egress::Options& options) {
   ATOLL_TRY(Fd listener, listen(options.run_directory));
   ATOLL_TRY_VOID(confine(state.get()));
   ATOLL_TRY(auto secrets, egress::SecretStore::open(state.get()));
-  if (auto taken = linux::take_short_turns(); !taken) log_warning("turns", {taken.error()});
   egress::PipePool pipes;
   asio::io_context context(1);
   ATOLL_TRY(auto resolver, egress::Resolver::create(context.get_executor(), options.resolvers));
