@@ -50,6 +50,7 @@ bool ExecTable::start(uint32_t number, std::string_view payload) {
 }
 
 void ExecTable::launch(uint32_t number, const Start& start, std::string_view payload) {
+  notice_standstill(now());  // a machine may be stopped before this start is done
   if (execs_.size() + remains_.size() >= kMaxExecs) sweep();
   bool full = execs_.size() + remains_.size() >= kMaxExecs;
   bool left_over = remains_.contains(number);
@@ -266,8 +267,7 @@ void ExecTable::put_off(SteadyTime since) {
 
 void ExecTable::notice_standstill(SteadyTime current) {
   if (looks_at_ && current > *looks_at_ + kStandstill) put_off(*looks_at_);
-  looks_at_.reset();
-  if (place_ == Place::kMachine && !execs_.empty()) looks_at_ = current + kLook;
+  if (place_ == Place::kMachine) looks_at_ = current + kLook;
 }
 
 void ExecTable::end_all_for_memory() {
@@ -283,7 +283,7 @@ std::optional<SteadyTime> ExecTable::next_deadline() {
   for (const auto& [number, remains] : remains_) take_earlier(earliest, remains.retry_at());
   take_earlier(earliest, oom_.check_at());
   take_earlier(earliest, layer_.deadline());
-  take_earlier(earliest, looks_at_);
+  if (!execs_.empty()) take_earlier(earliest, looks_at_);
   return earliest;
 }
 
