@@ -7,6 +7,7 @@
 
 #include "agent/probe.h"
 #include "base/crash_point.h"
+#include "base/file.h"
 #include "base/ids.h"
 
 namespace atl::agent {
@@ -266,8 +267,15 @@ void ExecTable::put_off(SteadyTime since) {
 }
 
 void ExecTable::notice_standstill(SteadyTime current) {
-  if (looks_at_ && current > *looks_at_ + kStandstill) put_off(*looks_at_);
-  if (place_ == Place::kMachine) looks_at_ = current + kLook;
+  if (place_ != Place::kMachine) return;
+  if (looks_at_ && current > *looks_at_ + kStandstill) {
+    put_off(*looks_at_);
+    // Set anew, the quota has no debt: it counts that time as used, and nothing would run for as
+    // long. A machine whose processor nobody shares has none.
+    auto quota = read_file_at(cgroup_.get(), "cpu.max");
+    if (quota) (void)write_file_at(cgroup_.get(), "cpu.max", *quota);
+  }
+  looks_at_ = current + kLook;
 }
 
 void ExecTable::end_all_for_memory() {

@@ -22,16 +22,20 @@ uint64_t micros_of(const timeval& time) {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_usec);
 }
 
-int count_cpus() {
+uint64_t count_cpus() {
   cpu_set_t cpus[16];  // 16,384 of them
   if (sched_getaffinity(0, sizeof cpus, cpus) != 0) return 1;
-  return std::max(1, CPU_COUNT_S(sizeof cpus, cpus));
+  return static_cast<uint64_t>(std::max(1, CPU_COUNT_S(sizeof cpus, cpus)));
+}
+
+uint64_t cpu_count() {
+  static const uint64_t kCount = count_cpus();
+  return kCount;
 }
 
 // Even with every cpu at work the limit is not passed before the next check.
 microseconds pause_until(uint64_t left_us) {
-  static const int kCpus = count_cpus();
-  microseconds pause(left_us / static_cast<uint64_t>(kCpus));
+  microseconds pause(left_us / cpu_count());
   return std::clamp(pause, kShortestPause, kLongestPause);
 }
 
@@ -75,6 +79,8 @@ void Program::start_clocks() {
   SteadyTime now = steady_clock::now();
   started_at_ = now;
   frozen_ = SteadyTime::duration(0);
+  forgiven_us_ = seen_us_ = 0;
+  seen_at_ = now;
   if (timeout_ms_ > 0) deadline_ = now + std::chrono::milliseconds(timeout_ms_);
   if (cpu_limit_us_ > 0) cpu_check_at_ = now + pause_until(cpu_limit_us_);
 }
@@ -142,6 +148,9 @@ void Program::read_cpu_times(const rusage& usage, Exit& exit) const {
   auto system = text ? find_count(*text, "system_usec") : std::nullopt;
   exit.user_us = user && system ? *user - user_us_before_ : micros_of(usage.ru_utime);
   exit.system_us = user && system ? *system - system_us_before_ : micros_of(usage.ru_stime);
+  uint64_t of_user = std::min(exit.user_us, forgiven_us_);
+  exit.user_us -= of_user;
+  exit.system_us -= std::min(exit.system_us, forgiven_us_ - of_user);
 }
 
 void Program::read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const {
@@ -192,15 +201,33 @@ void Program::check_deadline(SteadyTime now) {
 
 void Program::put_off(SteadyTime since) {
   // Also of one that was started while nothing ran.
-  auto frozen = steady_clock::now() - std::max(since, started_at_);
+  since = std::max(since, started_at_);
+  auto frozen = steady_clock::now() - since;
   frozen_ += frozen;
   if (deadline_) *deadline_ += frozen;
   if (cpu_check_at_) *cpu_check_at_ += frozen;
+  forgive_cpu_time(since);
+}
+
+uint64_t Program::used_us() const {
+  uint64_t used = leaf_count(leaf_, "cpu.stat", "usage_usec").value_or(0);
+  return used - std::min(used, user_us_before_ + system_us_before_ + forgiven_us_);
+}
+
+void Program::forgive_cpu_time(SteadyTime since) {
+  auto watched = std::chrono::duration_cast<microseconds>(since - seen_at_);
+  uint64_t had = static_cast<uint64_t>(std::max<int64_t>(0, watched.count())) * cpu_count();
+  uint64_t used = used_us();
+  uint64_t most = seen_us_ + had;
+  if (used > most) forgiven_us_ += used - most;
+  seen_us_ = std::min(used, most);
+  seen_at_ = steady_clock::now();
 }
 
 void Program::check_cpu_time(SteadyTime now) {
-  uint64_t used = leaf_count(leaf_, "cpu.stat", "usage_usec").value_or(0);
-  used -= std::min(used, user_us_before_ + system_us_before_);
+  uint64_t used = used_us();
+  seen_us_ = used;
+  seen_at_ = now;
   if (used >= cpu_limit_us_) return end(Cause::kCpuTime);
   cpu_check_at_ = now + pause_until(cpu_limit_us_ - used);
 }

@@ -69,6 +69,11 @@ class Program {
   Cause cause_of(int signal_number, bool memory_kill) const;
   void check_cpu_time(SteadyTime now);
   void start_clocks();
+  // What the programs of its leaf used since it began.
+  uint64_t used_us() const;
+  // A machine charges the time in which it stood still to whatever ran: what is more than its
+  // processors had until then was never used.
+  void forgive_cpu_time(SteadyTime since);
   bool hit_by_memory_kill(const Counts& now, bool leaf_counts) const;
   void read_cpu_times(const rusage& usage, Exit& exit) const;
   void read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const;
@@ -77,6 +82,9 @@ class Program {
   uint32_t timeout_ms_;
   uint64_t cpu_limit_us_;
   uint64_t user_us_before_ = 0, system_us_before_ = 0;  // used before it began
+  uint64_t forgiven_us_ = 0;
+  uint64_t seen_us_ = 0;  // used, when that was last looked at
+  SteadyTime seen_at_;
   bool interrupts_group_;
   Counts before_;
   std::optional<pid_t> pid_;

@@ -12,13 +12,15 @@ namespace {
 using linux::Controller;
 using linux::GroupVersion;
 
+constexpr uint32_t kWholeProcessor = 1000;  // the machine has one
+
 Result<void> set_limits(int group, const agent::GuestLimits& limits) {
   const std::pair<Controller, uint64_t> wanted[] = {{Controller::kPids, limits.pids},
-                                                    {Controller::kCpu, limits.cpu_millis},
                                                     {Controller::kMemory, limits.memory_bytes}};
   for (const auto& [controller, value] : wanted)
     ATOLL_TRY_VOID(linux::set_group_limit(group, GroupVersion::kV2, controller, value));
-  return {};
+  if (limits.cpu_millis >= kWholeProcessor) return {};
+  return linux::set_group_limit(group, GroupVersion::kV2, Controller::kCpu, limits.cpu_millis);
 }
 
 }  // namespace
