@@ -16,6 +16,7 @@
 
 #include "base/ids.h"
 #include "egress/audit_file.h"
+#include "egress/courtesy.h"
 #include "egress/denial_tally.h"
 #include "egress/effective_policy.h"
 #include "egress/inspector.h"
@@ -37,6 +38,7 @@ struct Surroundings {
   int directory;  // where tables and logs are
   Resolver& resolver;
   PipePool& pipes;
+  Courtesy& courtesy;
   const Policy* ceiling = nullptr;     // nothing beyond it is allowed; null: no ceiling
   const Upstream* upstream = nullptr;  // through which all is dialled; null: none
   boost::asio::ssl::context* client_tls = nullptr;  // whom we believe, where TLS is inspected

@@ -98,12 +98,14 @@ Result<void> run(const egress::Options& options) {
   ATOLL_TRY_VOID(confine(state.get()));
   ATOLL_TRY(auto secrets, egress::SecretStore::open(state.get()));
   egress::PipePool pipes;
+  egress::Courtesy courtesy;
   asio::io_context context(1);
   ATOLL_TRY(auto resolver, egress::Resolver::create(context.get_executor(), options.resolvers));
   egress::Surroundings surroundings{.executor = context.get_executor(),
                                     .directory = state.get(),
                                     .resolver = *resolver,
                                     .pipes = pipes,
+                                    .courtesy = courtesy,
                                     .ceiling = ceiling ? &*ceiling : nullptr,
                                     .upstream = upstream ? &*upstream : nullptr,
                                     .client_tls = &client_tls,

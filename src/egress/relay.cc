@@ -72,6 +72,11 @@ void Relay::end_by_request(const Error& error) {
   cut(error.reason());
 }
 
+bool Relay::note_piece(size_t bytes) {
+  return gate_->surroundings().courtesy.passed(gate_.get(), bytes,
+                                               std::chrono::steady_clock::now());
+}
+
 void Relay::note_done() {
   if (--pumps_ == 0) both_done_.cancel();
 }
@@ -96,6 +101,7 @@ Task<void> Relay::pump([[maybe_unused]] std::shared_ptr<Relay> self, Flow flow) 
   Socket& from = flow == Flow::kOut ? inside_ : outside_;
   Socket& to = flow == Flow::kOut ? outside_ : inside_;
   uint64_t& bytes = flow == Flow::kOut ? bytes_out_ : bytes_in_;
+  asio::steady_timer breath(gate_->surroundings().executor);
   while (from.is_open() && to.is_open()) {
     auto [error] = co_await from.async_wait(Socket::wait_read, kToken);
     if (error || !from.is_open()) break;
@@ -123,6 +129,9 @@ Task<void> Relay::pump([[maybe_unused]] std::shared_ptr<Relay> self, Flow flow) 
     if (!drained) break;
     bytes += static_cast<uint64_t>(count);
     gate_->surroundings().pipes.give_back(std::move(*pipe));
+    if (!note_piece(static_cast<size_t>(count))) continue;
+    breath.expires_after(Courtesy::kBreath);
+    co_await breath.async_wait(kToken);
   }
   cut("connection_reset");
   note_done();
@@ -140,6 +149,7 @@ Task<void> Relay::pump_requests([[maybe_unused]] std::shared_ptr<Relay> self) {
       auto [failed, sent] = co_await asio::async_write(outside_, bytes, kToken);
       bytes_out_ += sent;
       if (failed) break;
+      (void)note_piece(sent);
       waiting.erase(0, passed->taken);
       continue;
     }

@@ -77,6 +77,8 @@ class Relay final : public OpenConnection, public std::enable_shared_from_this<R
   Task<void> pump_requests([[maybe_unused]] std::shared_ptr<Relay> self);
   Task<bool> drain(Pipe& pipe, size_t left, Socket& to);
   void arm(std::chrono::seconds time);
+  // True: take a breath before the next.
+  [[nodiscard]] bool note_piece(size_t bytes);
   void note_done();
   void close_both();
 
