@@ -239,7 +239,7 @@ class Atoll:
             try:
                 self.connection.request(method, path, data, sent)
             except (BrokenPipeError, ConnectionResetError):
-                if not data:
+                if not data or self.connection.sock is None:
                     raise
                 # A refusal may come before the whole body was read: it is there to be read.
             response = self.connection.getresponse()
