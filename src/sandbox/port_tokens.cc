@@ -67,6 +67,15 @@ bool PortTokens::is_traffic_token(std::string_view text, SandboxId sandbox) cons
   return store::constant_time_equal(bytes_of(text), bytes_of(right));
 }
 
+std::string PortTokens::volume_token(VolumeId volume) const {
+  return store::hmac_sha256(key_, "volume " + volume.string()).string();
+}
+
+bool PortTokens::is_volume_token(std::string_view text, VolumeId volume) const {
+  std::string right = volume_token(volume);
+  return store::constant_time_equal(bytes_of(text), bytes_of(right));
+}
+
 std::string PortTokens::sign(const PortGrant& grant, WallTime expires) const {
   int64_t expires_at = seconds_of(expires);
   return std::to_string(grant.tenant.number()) + "-" + std::to_string(expires_at) + "-" +

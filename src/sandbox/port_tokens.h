@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/volume_id.h"
 #include "store/tenant.h"
 
 namespace atl::sandbox {
@@ -31,6 +32,9 @@ class PortTokens {
   std::string traffic_token(SandboxId sandbox) const;
   bool is_access_token(std::string_view text, SandboxId sandbox) const;
   bool is_traffic_token(std::string_view text, SandboxId sandbox) const;
+  // Opens the files of one volume, as long as there is that volume.
+  std::string volume_token(VolumeId volume) const;
+  bool is_volume_token(std::string_view text, VolumeId volume) const;
 
   std::string sign(const PortGrant& grant, WallTime expires) const;
   // The tenant in whose name the bearer may use that port of that sandbox; nothing if the token is

@@ -109,6 +109,15 @@ std::vector<isolate::VolumePlace> places_of(const std::vector<store::VolumeUse>&
   return places;
 }
 
+bool is_volume_name(std::string_view text) {
+  auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  auto is_allowed = [is_plain](char c) { return is_plain(c) || c == '-' || c == '_'; };
+  return !text.empty() && text.size() <= kMaxVolumeNameBytes && is_plain(text[0]) &&
+         std::all_of(text.begin(), text.end(), is_allowed) && !VolumeId::parse(text);
+}
+
 Volumes::Volumes(Services& services, Admission& admission)
     : services_(services), admission_(admission), table_(std::make_shared<VolumeTable>()) {}
 
@@ -146,6 +155,12 @@ Result<ShownVolume> Volumes::find(store::TenantId tenant, const std::string& nam
   auto found = table_->held.find(Name(tenant, name));
   if (found == table_->held.end() || found->second.leaving) return no_such_volume(name);
   return shown(found->second);
+}
+
+Result<ShownVolume> Volumes::find(VolumeId id) const {
+  const HeldVolume* held = table_->find(id);
+  if (held == nullptr || held->leaving) return no_such_volume(id.string());
+  return shown(*held);
 }
 
 std::vector<ShownVolume> Volumes::list(store::TenantId tenant) const {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,9 @@ namespace atl::sandbox {
 
 inline constexpr size_t kMaxVolumesOfTenant = 100;
 inline constexpr size_t kMaxVolumeNameBytes = 63;
+inline constexpr char kVolumeNameRule[] =
+    "must begin with a letter or digit and have only letters, digits, - and _, and not be an id";
+bool is_volume_name(std::string_view text);
 
 // As a request has it.
 struct WantedVolume {
@@ -64,6 +68,8 @@ class Volumes {
   Task<Result<store::VolumeRow>> create(store::TenantId tenant, std::string name, uint64_t bytes);
   // kNotFound with reason volume_not_found.
   Result<ShownVolume> find(store::TenantId tenant, const std::string& name) const;
+  // Whosever it is.
+  Result<ShownVolume> find(VolumeId id) const;
   std::vector<ShownVolume> list(store::TenantId tenant) const;
   // kConflict with reason volume_in_use.
   Task<Result<void>> remove(store::TenantId tenant, std::string name);

@@ -19,6 +19,7 @@ const {
   SandboxNotFoundError,
   Template,
   TimeoutError,
+  Volume,
 } = await import(process.env.ATOLL_E2B ?? 'e2b')
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
@@ -134,6 +135,33 @@ describe('sandboxes', () => {
     }
     await Promise.all([again.kill(), made.kill()])
     assert.equal(await Sandbox.deleteSnapshot(snapshot.snapshotId), true)
+  })
+
+  test('share files with volumes', async () => {
+    const volume = await Volume.create('by-npm')
+    try {
+      await volume.writeFile('/dir/seen', 'before', { mode: 0o640 })
+      assert.equal((await volume.getInfo('/dir/seen')).mode, 0o640)
+      const sandbox = await Sandbox.create({ volumeMounts: { '/mnt/data': volume } })
+      try {
+        assert.equal(await sandbox.files.read('/mnt/data/dir/seen'), 'before')
+        await sandbox.files.write('/mnt/data/from', 'inside')
+        assert.equal(await volume.readFile('from'), 'inside')
+        assert.deepEqual((await volume.list('/')).map((one) => one.path).sort(), ['/dir', '/from'])
+      } finally {
+        await sandbox.kill()
+      }
+      const again = await Volume.connect(volume.volumeId)
+      await again.makeDir('/x/y', { force: true })
+      assert.equal((await again.updateMetadata('/x', { mode: 0o700 })).mode, 0o700)
+      await again.remove('/dir')
+      assert.equal(await again.exists('/dir'), false)
+      assert.equal((await Volume.getInfo(volume.volumeId)).name, 'by-npm')
+      assert.equal((await Volume.list()).length, 1)
+    } finally {
+      assert.equal(await Volume.destroy(volume.volumeId), true)
+    }
+    assert.equal(await Volume.destroy(volume.volumeId), false)
   })
 
   test('that are killed cut off what runs in them', async () => {

@@ -32,7 +32,8 @@ class DoorTest(atoll.SystemTest):
                 cls.atoll.cli("template", "add", folder)
         made = cls.atoll.request("POST", "/v1/keys", {"e2b": True}).json
         url = f"http://{cls.atoll.address}"
-        cls.variables = {"E2B_API_KEY": made["key"], "E2B_API_URL": url, "E2B_SANDBOX_URL": url}
+        cls.variables = {"E2B_API_KEY": made["key"], "E2B_API_URL": url, "E2B_SANDBOX_URL": url,
+                         "E2B_VOLUME_API_URL": url}
         if has_image("base"):
             cls.variables["ATOLL_E2B_BASE"] = "1"
         os.environ.update(cls.variables)

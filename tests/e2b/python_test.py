@@ -21,12 +21,14 @@ import e2b  # noqa: E402
 from e2b import AsyncSandbox, CommandExitException, Sandbox, SandboxQuery  # noqa: E402
 
 
-class Sandboxes(door.DoorTest):
+class Client(door.DoorTest):
     def create(self, **options):
         sandbox = Sandbox.create(timeout=120, **options)
         self.addCleanup(sandbox.kill)
         return sandbox
 
+
+class Sandboxes(Client):
     def test_lives_and_ends(self):
         sandbox = self.create(metadata={"who": "me"}, envs={"GREETING": "hello"})
         self.assertTrue(sandbox.is_running())
@@ -87,7 +89,6 @@ class Sandboxes(door.DoorTest):
             Sandbox.create(api_key="e2b_" + "0" * 40)
         sandbox = self.create()
         for call in (lambda: e2b.Template.get_tags("base"),
-                     lambda: e2b.Volume.create("v"), e2b.Volume.list,
                      lambda: e2b.Secret.create(name="S", value="v")):
             with self.assertRaisesRegex(Exception, "501.*not supported by Atoll"):
                 call()
@@ -227,6 +228,88 @@ class Sandboxes(door.DoorTest):
         threading.Timer(1, sandbox.kill).start()
         with self.assertRaises(e2b.TimeoutException):
             sandbox.commands.run("sleep 30")
+
+
+class Volumes(Client):
+    def setUp(self):
+        super().setUp()
+        self.volume = e2b.Volume.create("My_volume-1")
+        self.addCleanup(self.destroy)
+
+    def destroy(self):
+        e2b.Volume.destroy(self.volume.volume_id)
+        self.assertEqual(e2b.Volume.list(), [])
+
+    def test_are_made_listed_found_and_removed(self):
+        self.assertEqual([(one.volume_id, one.name) for one in e2b.Volume.list()],
+                         [(self.volume.volume_id, "My_volume-1")])
+        info = e2b.Volume.get_info(self.volume.volume_id)
+        self.assertEqual((info.name, info.token), ("My_volume-1", self.volume.token))
+        with self.assertRaises(e2b.VolumeException):
+            e2b.Volume.create("My_volume-1")
+        with self.assertRaises(e2b.VolumeException):
+            e2b.Volume.create("no/name")
+        with self.assertRaises(e2b.VolumeNotFoundException):
+            e2b.Volume.get_info("none")
+        self.assertFalse(e2b.Volume.destroy("none"))
+
+    def check_files(self):
+        """Whether a sandbox has it or not."""
+        volume = self.volume
+        written = volume.write_file("/a b/\u00e4.txt", "text", mode=0o640)
+        self.assertEqual((written.path, written.size, written.mode, written.uid, written.gid),
+                         ("/a b/\u00e4.txt", 4, 0o640, 1000, 1000))
+        self.assertEqual(volume.read_file("/a b/\u00e4.txt"), "text")
+        volume.write_file("raw", b"\0\xff", uid=0)
+        self.assertEqual(volume.read_file("raw", format="bytes"), b"\0\xff")
+        self.assertEqual(volume.get_info("/raw").uid, 0)
+        self.assertEqual(b"".join(volume.read_file("/raw", format="stream")), b"\0\xff")
+        with self.assertRaises(e2b.VolumePathNotFoundException):
+            volume.make_dir("/x/y")
+        self.assertEqual(volume.make_dir("/x/y", force=True).type.value, "directory")
+        self.assertEqual(volume.update_metadata("/x/y", mode=0o700).mode, 0o700)
+        with self.assertRaisesRegex(e2b.VolumeException, "owner"):
+            volume.update_metadata("/x/y", uid=7)
+        self.assertEqual(sorted(one.path for one in volume.list("/")), ["/a b", "/raw", "/x"])
+        self.assertEqual(len(volume.list("/", depth=2)), 5)
+        with self.assertRaises(e2b.VolumePathNotFoundException):
+            volume.list("/none")
+        for path in ("/a b", "/x", "raw"):
+            volume.remove(path)
+        self.assertFalse(volume.exists("/x"))
+        with self.assertRaises(e2b.VolumePathNotFoundException):
+            volume.remove("/x")
+        self.assertEqual(volume.list("/"), [])
+
+    def test_have_files_without_a_sandbox(self):
+        self.check_files()
+        self.assertEqual(Sandbox.list().next_items(), [])
+
+    def test_are_mounted_and_reached_beside_the_sandbox(self):
+        self.volume.write_file("seen", "before")
+        sandbox = self.create(volume_mounts={"/mnt/data": self.volume})
+        self.assertEqual(sandbox.files.read("/mnt/data/seen"), "before")
+        self.volume.remove("seen")
+        sandbox.commands.run("echo inside > /mnt/data/from")
+        self.assertEqual(self.volume.read_file("from"), "inside\n")
+        self.volume.remove("from")
+        self.check_files()
+        with self.assertRaisesRegex(Exception, "writes to the volume"):
+            self.create(volume_mounts={"/mnt/data": self.volume})
+        with self.assertRaises(e2b.VolumeException):
+            e2b.Volume.destroy(self.volume.volume_id)
+        sandbox.kill()
+
+    def test_belong_to_who_has_the_token(self):
+        stranger = e2b.Volume(self.volume.volume_id, "My_volume-1", "0" * 64)
+        with self.assertRaisesRegex(Exception, "401"):
+            stranger.list("/")
+
+    def test_paths_stay_inside(self):
+        with self.assertRaises(e2b.VolumePathNotFoundException):
+            self.volume.read_file("/../etc/passwd")
+        with self.assertRaises(e2b.VolumeException):
+            self.volume.remove("/..")
 
 
 class Commands(door.DoorTest):

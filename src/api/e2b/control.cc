@@ -28,10 +28,6 @@ constexpr Endpoint kMissing[] = {
     {Method::kPost, "/templates/tags"},
     {Method::kDelete, "/templates/tags"},
     {Method::kGet, "/templates/{template}/tags"},
-    {Method::kGet, "/volumes"},
-    {Method::kPost, "/volumes"},
-    {Method::kGet, "/volumes/{volume}"},
-    {Method::kDelete, "/volumes/{volume}"},
     {Method::kGet, "/secrets"},
     {Method::kPost, "/secrets"},
     {Method::kGet, "/secrets/{secret}"},
@@ -52,6 +48,7 @@ http::Task<Reply> create(Call& call, Plane plane, uint64_t default_seconds) {
   auto made = call.made.sandbox ? plane.sandboxes.find(call.tenant, *call.made.sandbox) : nullptr;
   if (!made || is_over(*made)) {
     request.idempotency_key = call.idempotency_key;
+    co_await plane.rooms->wait_empty(call.tenant, request.volumes);
     ATOLL_CO_TRY(sandbox::Created created, co_await plane.sandboxes.create(call.tenant, request));
     made = created.sandbox;
     ATOLL_CO_TRY_VOID(co_await plane.tenants.hold_ceiling(made));

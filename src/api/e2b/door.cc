@@ -8,10 +8,19 @@
 #include "api/e2b/process.h"
 #include "api/e2b/state.h"
 #include "api/e2b/templates.h"
+#include "api/e2b/volumes.h"
 
 namespace atl::api::e2b {
 
-Door::Door(Router& router, Plane plane) : index_(plane.sandboxes, plane.tokens) {
+namespace {
+
+constexpr char kRoomTemplate[] = "base";  // which E2B's clients start from by themselves
+
+}  // namespace
+
+Door::Door(Router& router, Plane plane)
+    : index_(plane.sandboxes, plane.tokens), rooms_(plane.sandboxes, kRoomTemplate) {
+  plane.rooms = &rooms_;
   router.set_locate([this](const http::Request& request, const std::optional<PortHost>& host) {
     return locate(index_, request, host);
   });
@@ -19,6 +28,8 @@ Door::Door(Router& router, Plane plane) : index_(plane.sandboxes, plane.tokens) 
   add_control_routes(router, plane);
   add_state_routes(router, plane);
   add_template_routes(router, plane, orders_);
+  add_volume_routes(router, plane);
+  add_volume_content_routes(router, plane);
   add_process_routes(router, plane);
   add_filesystem_routes(router, plane);
   add_watch_routes(router, plane, watchers_);

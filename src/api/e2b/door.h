@@ -18,6 +18,7 @@ class Door {
 
  private:
   TokenIndex index_;
+  sandbox::VolumeRooms rooms_;
   Watchers watchers_;
   TemplateOrders orders_;
 };

@@ -19,6 +19,7 @@
 #include "sandbox/sandboxes.h"
 #include "sandbox/snapshots.h"
 #include "sandbox/tenants.h"
+#include "sandbox/volume_rooms.h"
 #include "store/uploads.h"
 
 namespace atl::sandbox {
@@ -41,6 +42,7 @@ struct Plane {
   const store::Uploads& uploads;
   // "<port>-<id>.<domain>" reaches a port, as getHost() says; empty: the host that was asked.
   std::string_view domain = "";
+  sandbox::VolumeRooms* rooms = nullptr;  // the door's
 };
 
 // The path of the route that a request means; nothing if it is none of E2B's.

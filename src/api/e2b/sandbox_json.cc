@@ -76,6 +76,10 @@ json::object listed_json(const Sandbox& sandbox) {
   object["diskSizeMB"] = row.disk_bytes / kMebibyte;
   object["metadata"] = parsed(row.metadata);
   object["envdVersion"] = kEnvdVersion;
+  json::array mounts;
+  for (const store::VolumeUse& use : row.volumes)
+    mounts.push_back(json::object{{"name", use.name}, {"path", use.path}});
+  object["volumeMounts"] = std::move(mounts);
   return object;
 }
 

@@ -4,6 +4,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "api/e2b/volumes.h"
 #include "api/json_reader.h"
 #include "egress/policy.h"
 #include "sandbox/environment.h"
@@ -28,7 +29,6 @@ struct Missing {
 };
 // True, or not empty, they ask for something that would otherwise silently not happen.
 constexpr Missing kMissing[] = {
-    {"volumeMounts", "there are no volumes: leave out volumeMounts"},
     {"mcp", "there is no MCP gateway: leave out mcp"},
     {"iam", "there are no workload tokens: leave out iam"},
 };
@@ -173,6 +173,7 @@ Result<CreateSandbox> parse_create(std::string_view body, uint64_t default_secon
   request.environment = to_json_text(variables);
   ATOLL_TRY_VOID(reader.settle());
   ATOLL_TRY(request.network, network_of(object, ceiling));
+  ATOLL_TRY(request.volumes, parse_volume_mounts(object));
   return request;
 }
 

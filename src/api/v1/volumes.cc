@@ -20,14 +20,6 @@ namespace {
 constexpr std::string_view kReservedPaths[] = {"/dev", "/proc",      "/run",
                                                "/sys", "/opt/atoll", "/etc"};
 
-bool is_name(std::string_view text) {
-  auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  };
-  return !text.empty() && text.size() <= sandbox::kMaxVolumeNameBytes && text[0] >= 'a' &&
-         text[0] <= 'z' && std::all_of(text.begin(), text.end(), allowed);
-}
-
 // One is the other, or beneath it.
 bool overlap(std::string_view one, std::string_view other) {
   if (one.size() > other.size()) std::swap(one, other);
@@ -86,8 +78,7 @@ Result<CreateVolume> parse_create(std::string_view body) {
   ObjectReader reader(object);
   CreateVolume request;
   request.name = reader.text("name", sandbox::kMaxVolumeNameBytes);
-  if (!is_name(request.name))
-    reader.refuse("name", "must begin with a letter and have only a-z, 0-9 and -");
+  if (!sandbox::is_volume_name(request.name)) reader.refuse("name", sandbox::kVolumeNameRule);
   auto bytes = reader.optional_integer("bytes", isolate::kMinDiskBytes, isolate::kMaxDiskBytes);
   if (!reader.has("bytes") || reader.is_null("bytes"))
     reader.refuse("bytes", "is required", "missing_field");
