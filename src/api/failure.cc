@@ -44,6 +44,7 @@ constexpr Advice kAdvice[] = {
     {"build_failed", 503, "look at the log of the build and at that of atoll-builder"},
     {"builder_unavailable", 503, "try again; the supervisor restarts the builder"},
     {"too_many_builds", 429, "wait for builds to end"},
+    {"too_many_uploads", 429, "wait for what is being sent to arrive"},
     {"pack_not_found", 404, "export it where it was built, or build it here from its folder"},
     {"image_missing", 503, "build the template again with `atoll template build`"},
     {"isolation_unavailable", 400,

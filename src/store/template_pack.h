@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "store/arrivals.h"
 #include "store/template_manifest.h"
 
 namespace atl::store {
@@ -38,6 +39,11 @@ Result<Fd> pack_manifest(std::string_view text, const std::string& directory,
                          const std::vector<PackedFile>& files = {});
 Result<Fd> pack_folder(const std::string& folder, const std::string& directory);
 
+// While they come, in bytes.
+inline constexpr uint64_t kMaxPackBytes = 8ull << 30;
+inline constexpr uint64_t kMaxPacksOfTenant = 16ull << 30;
+inline constexpr uint64_t kMaxPacksOfHost = 32ull << 30;
+
 // The packs of templates that were built, by digest.
 class TemplatePacks {
  public:
@@ -49,10 +55,15 @@ class TemplatePacks {
   // Removes all but these.
   Result<void> keep_only(const std::vector<Digest>& wanted);
   const std::string& directory() const { return path_; }
+  // For one that a client sends.
+  Result<Arrival> begin(TenantId tenant) const { return arrivals_.begin(tenant); }
 
  private:
-  explicit TemplatePacks(std::string path) : path_(std::move(path)) {}
+  explicit TemplatePacks(std::string path)
+      : path_(std::move(path)),
+        arrivals_(path_, {kMaxPackBytes, kMaxPacksOfTenant, kMaxPacksOfHost}) {}
   std::string path_;
+  Arrivals arrivals_;
 };
 
 }  // namespace atl::store

@@ -52,8 +52,6 @@ std::string Uploads::path_of(TenantId tenant, const Digest& name) const {
   return path_ + "/" + std::to_string(tenant.number()) + "-" + name.string();
 }
 
-Result<Fd> Uploads::begin() const { return open_file(path_, O_RDWR | O_TMPFILE, 0600); }
-
 Result<void> Uploads::keep(TenantId tenant, const Digest& name, const Fd& file) const {
   std::string path = path_of(tenant, name);
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return Error::system("replace an upload");

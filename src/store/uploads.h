@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "store/arrivals.h"
 #include "store/tenant.h"
 
 namespace atl::store {
@@ -24,8 +25,8 @@ class Uploads {
  public:
   static Result<Uploads> open(const std::string& directory);
 
-  // A file without a name, for the bytes that come.
-  Result<Fd> begin() const;
+  // For the bytes that come.
+  Result<Arrival> begin(TenantId tenant) const { return arrivals_.begin(tenant); }
   // Takes the place of what had the name.
   Result<void> keep(TenantId tenant, const Digest& name, const Fd& file) const;
   // kNotFound if it is not kept.
@@ -34,10 +35,13 @@ class Uploads {
   Result<void> sweep(WallTime now) const;
 
  private:
-  explicit Uploads(std::string path) : path_(std::move(path)) {}
+  explicit Uploads(std::string path)
+      : path_(std::move(path)),
+        arrivals_(path_, {kMaxUploadBytes, kMaxUploadsOfTenant, kMaxUploadsOfHost}) {}
   std::string path_of(TenantId tenant, const Digest& name) const;
 
   std::string path_;
+  Arrivals arrivals_;
 };
 
 }  // namespace atl::store

@@ -16,8 +16,9 @@ namespace {
 class UploadsTest : public testing::Test {
  protected:
   void put(TenantId tenant, const Digest& name, std::string_view text) {
-    Fd file = uploads_.begin().value();
-    ASSERT_TRUE(write_all(file.get(), text).ok());
+    Arrival arrival = uploads_.begin(tenant).value();
+    ASSERT_TRUE(arrival.write(text).ok());
+    Fd file = arrival.take();
     ASSERT_TRUE(uploads_.keep(tenant, name, file).ok());
   }
   std::string get(TenantId tenant, const Digest& name) {
@@ -51,7 +52,7 @@ TEST_F(UploadsTest, AreKeptForADay) {
 
 TEST_F(UploadsTest, TheOldestOfATenantGivesWay) {
   for (const Digest& name : {a_, b_}) {
-    Fd file = uploads_.begin().value();
+    Fd file = uploads_.begin(kLocalTenant)->take();
     ASSERT_EQ(ftruncate(file.get(), 3ll << 30), 0);  // sparse
     bool older = name == a_;
     timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_NOW}, {.tv_sec = 0, .tv_nsec = UTIME_NOW}};

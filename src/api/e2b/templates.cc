@@ -7,6 +7,7 @@
 #include "api/e2b/sandbox_request.h"
 #include "api/json_reply.h"
 #include "api/query.h"
+#include "api/received_file.h"
 #include "api/v1/template_json.h"
 #include "base/file.h"
 #include "sandbox/template_builds.h"
@@ -20,7 +21,6 @@ using sandbox::TemplateBuild;
 namespace {
 
 constexpr size_t kMaxEntries = 100;  // of a log, in one answer
-constexpr size_t kStepBytes = 64 * 1024;
 
 // The same clock and state for all routes here. Outlives the router's calls.
 struct Desk {
@@ -86,21 +86,8 @@ http::Task<Reply> receive_upload(Call& call, Desk desk) {
     co_return Error(Code::kNotFound, "there is no such link").with_reason("build_not_found");
   WallTime now = desk.plane.sandboxes.services().clock.wall_now();
   ATOLL_CO_TRY_VOID(desk.plane.uploads.sweep(now));
-  ATOLL_CO_TRY(Fd file, desk.plane.uploads.begin());
-  std::string buffer(kStepBytes, '\0');
-  std::span<char> room(buffer);
-  for (uint64_t bytes = 0;;) {
-    ATOLL_CO_TRY(size_t count, co_await call.exchange.read_body_some(room));
-    if (count == 0) break;
-    bytes += count;
-    if (bytes > store::kMaxUploadBytes)
-      co_return Error(Code::kInvalid, "the files are over 1 GiB").with_reason("archive_too_large");
-    std::string_view part(buffer.data(), count);
-    auto written = write_all(file.get(), part);
-    if (!written && written.error().code() == Code::kExhausted)
-      co_return std::move(written).error().with_reason("disk_full");
-    if (!written) co_return std::move(written).error();
-  }
+  ATOLL_CO_TRY(store::Arrival arrival, desk.plane.uploads.begin(link->tenant));
+  ATOLL_CO_TRY(Fd file, co_await receive_file(call, std::move(arrival)));
   ATOLL_CO_TRY_VOID(desk.plane.uploads.keep(link->tenant, link->name, file));
   co_return std::optional(with_status(200));
 }

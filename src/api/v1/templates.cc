@@ -10,6 +10,7 @@
 #include "api/json_reader.h"
 #include "api/json_reply.h"
 #include "api/query.h"
+#include "api/received_file.h"
 #include "api/v1/file_content.h"
 #include "api/v1/template_json.h"
 #include "base/file.h"
@@ -27,7 +28,6 @@ namespace {
 constexpr size_t kMaxNameBytes = 63;
 constexpr size_t kMaxReferenceBytes = 200;
 constexpr size_t kMaxManifestBytes = 256 * 1024;
-constexpr uint64_t kMaxPackBytes = 8ull << 30;
 constexpr size_t kStepBytes = 64 * 1024;
 constexpr size_t kEventBytes = 32 * 1024;
 
@@ -110,30 +110,12 @@ http::Task<Reply> build(Call& call, Parts& parts) {
   co_return std::optional(build_reply(*begun));
 }
 
-http::Task<Result<Fd>> receive_pack(Call& call, const std::string& directory) {
-  ATOLL_CO_TRY(Fd file, open_file(directory, O_RDWR | O_TMPFILE, 0600));
-  std::string buffer(kStepBytes, '\0');
-  std::span<char> room(buffer);
-  uint64_t bytes = 0;
-  while (true) {
-    ATOLL_CO_TRY(size_t count, co_await call.exchange.read_body_some(room));
-    if (count == 0) co_return file;
-    bytes += count;
-    if (bytes > kMaxPackBytes)
-      co_return Error(Code::kInvalid, "the pack is over 8 GiB").with_reason("archive_too_large");
-    std::string_view part(buffer.data(), count);
-    auto written = write_all(file.get(), part);
-    if (!written && written.error().code() == Code::kExhausted)
-      co_return std::move(written).error().with_reason("disk_full");
-    if (!written) co_return std::move(written).error();
-  }
-}
-
 http::Task<Reply> put_pack(Call& call, Parts& parts) {
   const std::string& name = call.parameters.at(0);
   ATOLL_CO_TRY(bool anew, flag_parameter("anew", call.exchange.request()));
   if (!store::is_template_name(name)) co_return not_found(name);
-  ATOLL_CO_TRY(Fd pack, co_await receive_pack(call, parts.builds.packs().directory()));
+  ATOLL_CO_TRY(store::Arrival arrival, parts.builds.packs().begin(call.tenant));
+  ATOLL_CO_TRY(Fd pack, co_await receive_file(call, std::move(arrival)));
   auto freshness = anew ? sandbox::Freshness::kAnew : sandbox::Freshness::kAsBuilt;
   sandbox::PackOrder order{.tenant = call.tenant, .name = name, .freshness = freshness};
   ATOLL_CO_TRY(std::shared_ptr<TemplateBuild> begun,
