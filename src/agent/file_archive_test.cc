@@ -167,5 +167,49 @@ TEST_P(FileArchive, PackFailsAtWhatCannotBeRead) {
   EXPECT_EQ(single.bytes, "abc");
 }
 
+TEST_P(FileArchive, PickAndRestoreGiveTheSameFilesWithTheirOwners) {
+  ASSERT_EQ(run("cd " + directory_ +
+                    " && mkdir -p in/sub in/file out/sub/gone out/link && cd in && "
+                    "seq 9999 >big && "
+                    "ln big sub/second && ln -s big link && rmdir file && echo 1 >file && "
+                    "echo s >sub/set && chown 1000:7 sub/set && chmod 6755 sub/set && "
+                    "chown -h 5:6 link && chmod 1777 sub && chown 3 sub && echo no >unnamed && "
+                    "cd ../out && echo old >big && mkdir file && echo x >file/x && "
+                    "echo y >link/y && echo z >sub/gone/z",
+                "root")
+                .exit->status,
+            0);
+  std::string named;
+  for (const char* name : {"big", "file", "link", "sub", "sub/second", "sub/set"})
+    named += encode_record(entry(name, EntryType::kFile, 0));
+  FileRequest pick = file_request(FileOperation::kPick, at("in"));
+  pick.user = "root";
+  uint32_t channel = channels_.open(pick);
+  channels_.send(channel, named + encode_done());
+  ASSERT_TRUE(channels_.wait_closed(channel));
+  FileAnswer picked = read_answer(channels_.at(channel));
+  ASSERT_EQ(picked.error(), 0) << picked.failure->path << " " << picked.failure->operation;
+  EXPECT_EQ(picked.paths(), (Paths{"big", "file", "link", "sub", "sub/second", "sub/set"}));
+  for (const FileEntry& one : picked.entries) EXPECT_EQ(one.inode, 0u);
+  FileRequest restore = file_request(FileOperation::kRestore, at("out"));
+  restore.user = "root";
+  FileAnswer restored =
+      channels_.run(restore, encode_record(entry("sub/gone", EntryType::kOther, 0)) +
+                                 encode_record(entry("none/such", EntryType::kOther, 0)) +
+                                 channels_.at(channel).bytes);
+  ASSERT_EQ(restored.error(), 0) << restored.failure->path << " " << restored.failure->operation;
+  run("rm " + at("in/unnamed"), "root");
+  std::string show = " && find . -mindepth 1 -printf '%P %y %m %U %G %s %n %T@ %l\\n' | sort";
+  EXPECT_EQ(run("cd " + at("in") + show, "root").out, run("cd " + at("out") + show, "root").out);
+  FileRequest missing = file_request(FileOperation::kPick, at("in"));
+  missing.user = "root";
+  EXPECT_EQ(
+      channels_.run(missing, encode_record(entry("none", EntryType::kFile, 0)) + encode_done())
+          .error(),
+      ENOENT);
+  EXPECT_EQ(channels_.run(restore, encode_record(entry("../in", EntryType::kOther, 0))).error(),
+            EINVAL);
+}
+
 }  // namespace
 }  // namespace atl::agent

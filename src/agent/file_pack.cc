@@ -11,6 +11,7 @@
 #include "agent/file_list.h"
 #include "agent/file_path.h"
 #include "agent/file_read.h"
+#include "agent/file_unpack.h"
 #include "agent/file_walk.h"
 #include "base/glob.h"
 
@@ -19,30 +20,49 @@ namespace {
 
 // Beyond this many, files with several names are packed once for each of them.
 constexpr size_t kMaxHardLinks = 100'000;
+constexpr size_t kMaxPicked = 1'000'000;
+
+// kExact: with attributes and without what is different each time, and all of it or an error.
+enum class Fidelity : uint8_t { kPlain, kExact };
 
 class Packing {
  public:
-  explicit Packing(FileWire& wire) : wire_(wire) {}
+  explicit Packing(FileWire& wire, Fidelity fidelity = Fidelity::kPlain)
+      : wire_(wire), fidelity_(fidelity) {}
 
   // A name in a directory, not followed, packed as `path`.
   Result<void> add(int directory, const std::string& name, const std::string& path);
 
  private:
   Result<void> add_file(int directory, const std::string& name, const std::string& path);
+  Result<void> make_exact(int fd, FileEntry& entry);
 
   FileWire& wire_;
+  Fidelity fidelity_;
   std::map<std::pair<dev_t, ino_t>, std::string> linked_;  // the first path of each
 };
 
 Result<void> Packing::add(int directory, const std::string& name, const std::string& path) {
   if (path.size() > kMaxPathBytes) return file_error(ENAMETOOLONG, "pack", path);
   auto entry = read_entry(directory, name, path);
-  if (!entry && entry.error().system_errno() == ENOENT) return {};  // gone meanwhile
+  bool exact = fidelity_ == Fidelity::kExact;
+  if (!entry && entry.error().system_errno() == ENOENT && !exact) return {};  // gone meanwhile
   if (!entry) return std::move(entry).error();
   if (entry->type == EntryType::kOther) return {};
   if (entry->type == EntryType::kFile) return add_file(directory, name, path);
   entry->size = 0;
+  if (exact) {
+    Fd self = open_beneath(directory, name, O_PATH | O_NOFOLLOW);
+    if (!self) return file_error("open", path);
+    ATOLL_TRY_VOID(make_exact(self.get(), *entry));
+  }
   return wire_.send(encode_record(*entry));
+}
+
+Result<void> Packing::make_exact(int fd, FileEntry& entry) {
+  entry.inode = 0;
+  if (entry.type == EntryType::kSymlink) return {};
+  return read_attributes(fd, entry);
 }
 
 Result<void> Packing::add_file(int directory, const std::string& name, const std::string& path) {
@@ -56,6 +76,7 @@ Result<void> Packing::add_file(int directory, const std::string& name, const std
   struct stat status;
   if (fstat(file->get(), &status) != 0) return file_error("stat", path);
   FileEntry entry = describe(status, path);
+  if (fidelity_ == Fidelity::kExact) ATOLL_TRY_VOID(make_exact(file->get(), entry));
   if (status.st_nlink > 1 && linked_.size() < kMaxHardLinks) {
     auto [first, is_new] = linked_.try_emplace({status.st_dev, status.st_ino}, path);
     if (!is_new) {
@@ -99,6 +120,35 @@ Result<void> pack_tree(const FileRequest& request, FileWire& wire) {
     if (wanted && !wanted->matches(walked->path)) continue;
     ATOLL_TRY_VOID(packing.add(walked->directory, walked->name, walked->path));
   }
+}
+
+Result<void> pick_files(const FileRequest& request, FileWire& wire) {
+  ATOLL_TRY(Fd root, open_directory(request.path));
+  std::vector<std::string> names;
+  while (true) {
+    ATOLL_TRY(FileRecord record, wire.receive());
+    if (record.type == RecordType::kDone) break;
+    if (record.type != RecordType::kEntry) return malformed("record in a");
+    ATOLL_TRY(FileEntry entry, decode_entry(record.payload));
+    auto path = plain_path(entry.path);
+    if (!path || path->empty() || names.size() == kMaxPicked)
+      return file_error(EINVAL, "pick", entry.path);
+    names.push_back(std::move(*path));
+  }
+  Packing packing(wire, Fidelity::kExact);
+  Fd directory;
+  std::string parent;  // of `directory`
+  for (const std::string& path : names) {
+    size_t slash = path.rfind('/');
+    std::string above = slash == path.npos ? "." : path.substr(0, slash);
+    if (!directory || above != parent) {
+      directory = open_beneath(root.get(), above, O_PATH | O_DIRECTORY);
+      if (!directory) return file_error("open", path);
+      parent = above;
+    }
+    ATOLL_TRY_VOID(packing.add(directory.get(), path.substr(slash + 1), path));
+  }
+  return {};
 }
 
 }  // namespace atl::agent

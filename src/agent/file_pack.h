@@ -10,4 +10,8 @@ namespace atl::agent {
 
 Result<void> pack_tree(const FileRequest& request, FileWire& wire);
 
+// Operation kPick: of a tree that nobody changes, what is named. All names come before the first
+// answer.
+Result<void> pick_files(const FileRequest& request, FileWire& wire);
+
 }  // namespace atl::agent

@@ -129,7 +129,7 @@ Result<FileRequest> decode_file_request(std::string_view payload) {
   request.limit = reader.u32();
   request.flags = reader.u32();
   bool taken = take_attributes(reader, request.attributes);
-  if (!taken || !reader.done() || operation > static_cast<uint8_t>(FileOperation::kTree))
+  if (!taken || !reader.done() || operation > static_cast<uint8_t>(FileOperation::kRestore))
     return malformed("open files");
   request.operation = static_cast<FileOperation>(operation);
   if (!is_sound(request)) return malformed("open files");

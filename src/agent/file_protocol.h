@@ -5,9 +5,10 @@
 //
 // A record is a length (u32, of the payload), a type (u8) and a payload. The worker ends with kDone
 // or kFailed; a channel that closes without either lost its worker, and the close says how. Records
-// towards the worker come only for kWrite (kBytes…, kDone) and kUnpack (kEntry, its kBytes…, the
-// next kEntry, …, kDone). A written file has no name before kDone, so an upload that breaks leaves
-// nothing; each unpacked file appears whole, when the record after its last byte has come.
+// towards the worker come only for kWrite (kBytes…, kDone), kUnpack and kRestore (kEntry, its
+// kBytes…, the next kEntry, …, kDone) and kPick (kEntry…, kDone). A written file has no name before
+// kDone, so an upload that breaks leaves nothing; each unpacked file appears whole, when the record
+// after its last byte has come.
 //
 // Symbolic links are followed as programs follow them, but not those of /proc that lead to
 // another process's files (ELOOP). The last part of a path is followed only by kList, kRead, kFind,
@@ -45,6 +46,9 @@ enum class FileOperation : uint8_t {
   // kEntry for all beneath `path` that is on its file system, sorted by path; modified_ns is when
   // anything about it last changed, which no program can set.
   kTree = 13,
+  kPick = 14,  // as kPack what the paths of entries name: with attributes, without inodes
+  // What kPick gave, with owners, whole modes and attributes; kOther takes away what is there.
+  kRestore = 15,
 };
 
 // Bits of FileRequest::flags.

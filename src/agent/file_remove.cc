@@ -136,24 +136,34 @@ Result<void> TreeRemoval::ascend() {
   return {};
 }
 
-}  // namespace
+enum class Depth : uint8_t { kOne, kTree };
 
-Result<void> remove_file(const FileRequest& request) {
-  ATOLL_TRY(Place place, find_place(request.path));
-  int directory = place.directory.get();
-  const char* name = place.name.c_str();
+Result<void> remove_name(int directory, const std::string& text, Depth depth) {
+  const char* name = text.c_str();
   if (unlinkat(directory, name, 0) == 0) return {};
   if (errno != EISDIR && errno != EPERM) return file_error("unlink");
   int failure = errno;
   if (unlinkat(directory, name, AT_REMOVEDIR) == 0) return {};
   if (errno == ENOTDIR) return file_error(failure, "unlink");
   bool full = errno == ENOTEMPTY || errno == EEXIST;
-  if (!full || (request.flags & bit(FileFlag::kRecursive)) == 0) return file_error("rmdir");
-  Fd root = open_beneath(directory, place.name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  if (!full || depth == Depth::kOne) return file_error("rmdir");
+  Fd root = open_beneath(directory, text, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
   if (!root) return file_error("open");
   ATOLL_TRY_VOID(TreeRemoval(root.get()).run());
   if (unlinkat(directory, name, AT_REMOVEDIR) != 0) return file_error("rmdir");
   return {};
+}
+
+}  // namespace
+
+Result<void> remove_file(const FileRequest& request) {
+  ATOLL_TRY(Place place, find_place(request.path));
+  bool whole = (request.flags & bit(FileFlag::kRecursive)) != 0;
+  return remove_name(place.directory.get(), place.name, whole ? Depth::kTree : Depth::kOne);
+}
+
+Result<void> remove_whole(int directory, const std::string& name) {
+  return remove_name(directory, name, Depth::kTree);
 }
 
 }  // namespace atl::agent

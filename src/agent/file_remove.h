@@ -2,11 +2,16 @@
 // few names.
 #pragma once
 
+#include <string>
+
 #include "agent/file_protocol.h"
 #include "base/result.h"
 
 namespace atl::agent {
 
 Result<void> remove_file(const FileRequest& request);
+
+// A name in a directory, with all that is beneath it.
+Result<void> remove_whole(int directory, const std::string& name);
 
 }  // namespace atl::agent

@@ -6,21 +6,24 @@
 
 #include <algorithm>
 
+#include "agent/file_entry.h"
 #include "agent/file_path.h"
+#include "agent/file_remove.h"
 
 namespace atl::agent {
 namespace {
 
 constexpr uint64_t kMaxEntries = 1'000'000;
 constexpr uint32_t kKeptModeBits = 0777;
+constexpr uint32_t kAllModeBits = 07777;
 constexpr uint32_t kParentMode = 0755;
 constexpr int kMaxAttempts = 16;
 
-struct Times {
+struct TimePair {
   timespec values[2];  // of access, of modification
 };
 
-Times times_of(int64_t modified_ns) {
+TimePair times_of(int64_t modified_ns) {
   constexpr int64_t kSecond = 1'000'000'000;
   int64_t seconds = modified_ns / kSecond, rest = modified_ns % kSecond;
   if (rest < 0) {
@@ -71,7 +74,7 @@ Result<void> Unpacking::begin(const FileEntry& entry) {
   if (++entries_ > kMaxEntries) return file_error(EOVERFLOW, "unpack", entry.path);
   auto path = plain_path(entry.path);
   if (!path) return file_error(EINVAL, "unpack", entry.path);
-  if (entry.type == EntryType::kOther) return {};
+  if (entry.type == EntryType::kOther) return is_exact() ? take_away(*path) : Result<void>();
   if (path->empty()) {
     // The root itself is there.
     if (entry.type == EntryType::kDirectory) return {};
@@ -80,6 +83,10 @@ Result<void> Unpacking::begin(const FileEntry& entry) {
   auto directory = open_parent(*path);
   if (!directory) return about(directory.error(), entry.path);
   std::string name(path->substr(path->rfind('/') + 1));
+  if (is_exact()) {
+    auto cleared = clear(directory->get(), name, entry.type);
+    if (!cleared) return about(cleared.error(), entry.path);
+  }
   FileEntry plain = entry;
   plain.path = *path;
   if (entry.type != EntryType::kFile || !entry.hard_link.empty()) {
@@ -109,9 +116,9 @@ Result<void> Unpacking::end_file() {
   open_.reset();
   const std::string& path = file.entry.path;
   if (file.missing_bytes != 0) return file_error(EPROTO, "unpack", path);
-  if (fchmod(file.draft.fd(), file.entry.mode & kKeptModeBits) != 0)
-    return file_error("chmod", path);
-  Times times = times_of(file.entry.modified_ns);
+  auto dressed = dress(file.draft.fd(), file.entry);
+  if (!dressed) return about(dressed.error(), path);
+  TimePair times = times_of(file.entry.modified_ns);
   if (futimens(file.draft.fd(), times.values) != 0) return file_error("set times", path);
   auto published = file.draft.publish(file.directory.get(), file.name, Existing::kReplace);
   if (!published) return about(published.error(), path);
@@ -153,7 +160,7 @@ Result<void> Unpacking::make_directory(const FileEntry& entry, int directory,
   if (mkdirat(directory, name.c_str(), 0700) != 0 && errno != EEXIST) return file_error("mkdir");
   Fd there = open_beneath(directory, name, O_PATH | O_DIRECTORY);
   if (!there) return file_error("open");
-  late_changes_.push_back({entry.path, entry.mode & kKeptModeBits, entry.modified_ns});
+  late_changes_.push_back(entry);
   return {};
 }
 
@@ -162,7 +169,10 @@ Result<void> Unpacking::make_symlink(const FileEntry& entry, int directory,
   ATOLL_TRY_VOID(make_in_place(directory, name, [&](const std::string& as) {
     return symlinkat(entry.target.c_str(), directory, as.c_str());
   }));
-  Times times = times_of(entry.modified_ns);
+  int links = AT_SYMLINK_NOFOLLOW;
+  if (is_exact() && fchownat(directory, name.c_str(), entry.uid, entry.gid, links) != 0)
+    return file_error("chown");
+  TimePair times = times_of(entry.modified_ns);
   // Another may have taken its place already; then there is nothing to set.
   (void)utimensat(directory, name.c_str(), times.values, AT_SYMLINK_NOFOLLOW);
   return {};
@@ -187,25 +197,53 @@ Result<void> Unpacking::finish() {
   ATOLL_TRY_VOID(end_file());
   // The innermost first: a mode may close the way to what is beneath.
   for (auto change = late_changes_.rbegin(); change != late_changes_.rend(); ++change) {
-    Fd directory = open_beneath(root_.get(), change->path, O_PATH | O_DIRECTORY);
+    const FileEntry& entry = *change;
+    Fd directory = open_beneath(root_.get(), entry.path, O_PATH | O_DIRECTORY);
     // Removed or replaced by a program meanwhile, or entered twice and closed by now.
     if (!directory) continue;
     std::string self = descriptor_path(directory.get());
-    Times times = times_of(change->modified_ns);
+    TimePair times = times_of(entry.modified_ns);
     if (utimensat(AT_FDCWD, self.c_str(), times.values, 0) != 0)
-      return file_error("set times", change->path);
-    if (chmod(self.c_str(), change->mode) != 0) return file_error("chmod", change->path);
+      return file_error("set times", entry.path);
+    auto dressed = dress(directory.get(), entry);
+    if (!dressed) return about(dressed.error(), entry.path);
   }
   return {};
 }
 
-Result<void> unpack_tree(const FileRequest& request, FileWire& wire) {
-  bool makes_parents = (request.flags & bit(FileFlag::kParents)) != 0;
-  ATOLL_TRY(auto parents, MissingDirectories::create(join_path(request.path, "x")));
-  if (!makes_parents && parents.missing()) return file_error(ENOENT, "open");
-  ATOLL_TRY(Fd root, parents.make());
-  parents.keep();
-  Unpacking unpacking(std::move(root));
+Result<void> Unpacking::take_away(const std::string& path) {
+  if (path.empty()) return file_error(EINVAL, "remove");
+  size_t slash = path.rfind('/');
+  std::string parent = slash == path.npos ? "." : path.substr(0, slash);
+  Fd directory = open_beneath(root_.get(), parent, O_PATH | O_DIRECTORY);
+  // It went with what was above it.
+  if (!directory && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return {};
+  if (!directory) return file_error("open", path);
+  auto removed = remove_whole(directory.get(), path.substr(slash + 1));
+  if (removed || removed.error().system_errno() == ENOENT) return {};
+  return about(removed.error(), path);
+}
+
+Result<void> Unpacking::clear(int directory, const std::string& name, EntryType type) {
+  struct stat status;
+  if (fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? Result<void>() : file_error("stat");
+  bool fits = S_ISDIR(status.st_mode) == (type == EntryType::kDirectory);
+  return fits ? Result<void>() : remove_whole(directory, name);
+}
+
+Result<void> Unpacking::dress(int fd, const FileEntry& entry) {
+  std::string self = descriptor_path(fd);
+  // First: a change of the owner takes bits of the mode away.
+  if (is_exact() && chown(self.c_str(), entry.uid, entry.gid) != 0) return file_error("chown");
+  uint32_t bits = is_exact() ? kAllModeBits : kKeptModeBits;
+  if (chmod(self.c_str(), entry.mode & bits) != 0) return file_error("chmod");
+  return is_exact() ? write_attributes(fd, entry.attributes) : Result<void>();
+}
+
+namespace {
+
+Result<void> receive_all(FileWire& wire, Unpacking& unpacking) {
   while (true) {
     ATOLL_TRY(FileRecord record, wire.receive());
     if (record.type == RecordType::kDone) return unpacking.finish();
@@ -217,6 +255,25 @@ Result<void> unpack_tree(const FileRequest& request, FileWire& wire) {
     ATOLL_TRY(FileEntry entry, decode_entry(record.payload));
     ATOLL_TRY_VOID(unpacking.begin(entry));
   }
+}
+
+}  // namespace
+
+Result<void> unpack_tree(const FileRequest& request, FileWire& wire) {
+  bool makes_parents = (request.flags & bit(FileFlag::kParents)) != 0;
+  ATOLL_TRY(auto parents, MissingDirectories::create(join_path(request.path, "x")));
+  if (!makes_parents && parents.missing()) return file_error(ENOENT, "open");
+  ATOLL_TRY(Fd root, parents.make());
+  parents.keep();
+  Unpacking unpacking(std::move(root));
+  return receive_all(wire, unpacking);
+}
+
+Result<void> restore_tree(const FileRequest& request, FileWire& wire) {
+  Fd root = open_any(AT_FDCWD, request.path, O_PATH | O_DIRECTORY);
+  if (!root) return file_error("open");
+  Unpacking unpacking(std::move(root), Unpacking::Fidelity::kExact);
+  return receive_all(wire, unpacking);
 }
 
 }  // namespace atl::agent

@@ -1,9 +1,11 @@
-// Operation kUnpack: entries become files beneath a directory, and nowhere else. Every name is
-// looked up from that directory without following a link, so neither a link of the archive nor one
-// that a program puts there meanwhile leads out of it.
+// Operations kUnpack and kRestore: entries become files beneath a directory, and nowhere else.
+// Every name is looked up from that directory without following a link, so neither a link of the
+// archive nor one that a program puts there meanwhile leads out of it.
 //
 // A file appears whole, replacing what had its name. Permissions lose the setuid, setgid and sticky
-// bits; the owner is whoever unpacks. Sockets, FIFOs and devices are passed over.
+// bits; the owner is whoever unpacks. Sockets, FIFOs and devices are passed over. What is restored
+// has its owner, all bits of its mode and its attributes, and takes the place of whatever stands
+// there.
 #pragma once
 
 #include <optional>
@@ -20,10 +22,13 @@
 namespace atl::agent {
 
 Result<void> unpack_tree(const FileRequest& request, FileWire& wire);
+Result<void> restore_tree(const FileRequest& request, FileWire& wire);
 
 class Unpacking {
  public:
-  explicit Unpacking(Fd root) : root_(std::move(root)) {}
+  enum class Fidelity : uint8_t { kPlain, kExact };
+  explicit Unpacking(Fd root, Fidelity fidelity = Fidelity::kPlain)
+      : root_(std::move(root)), fidelity_(fidelity) {}
 
   // An entry ends the one before.
   Result<void> begin(const FileEntry& entry);
@@ -38,11 +43,6 @@ class Unpacking {
     FileDraft draft;
     uint64_t missing_bytes;
   };
-  struct LateChange {  // of a directory, which changes while files are put into it
-    std::string path;
-    uint32_t mode;
-    int64_t modified_ns;
-  };
 
   Result<Fd> open_parent(const std::string& path);
   Result<void> make(const FileEntry& entry, int directory, const std::string& name);
@@ -50,10 +50,17 @@ class Unpacking {
   Result<void> make_symlink(const FileEntry& entry, int directory, const std::string& name);
   Result<void> make_hard_link(const FileEntry& entry, int directory, const std::string& name);
   Result<void> end_file();
+  Result<void> take_away(const std::string& path);
+  // So that what is made now has room: only exactly.
+  Result<void> clear(int directory, const std::string& name, EntryType type);
+  // Owner, mode and attributes of what has a descriptor.
+  Result<void> dress(int fd, const FileEntry& entry);
+  bool is_exact() const { return fidelity_ == Fidelity::kExact; }
 
   Fd root_;
+  Fidelity fidelity_;
   std::optional<OpenFile> open_;
-  std::vector<LateChange> late_changes_;
+  std::vector<FileEntry> late_changes_;  // of directories, into which files are still put
   std::unordered_set<uint64_t> inodes_;  // of the files unpacked so far
   uint64_t entries_ = 0;
 };

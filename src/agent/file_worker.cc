@@ -56,6 +56,10 @@ Result<uint8_t> perform(const FileRequest& request, FileWire& wire) {
       return without_flags(list_ports(wire));
     case FileOperation::kTree:
       return without_flags(list_tree(request, wire));
+    case FileOperation::kPick:
+      return without_flags(pick_files(request, wire));
+    case FileOperation::kRestore:
+      return without_flags(restore_tree(request, wire));
   }
   return file_error(EOPNOTSUPP, "perform");
 }
