@@ -350,6 +350,10 @@ Task<Result<void>> FakeDriver::remove_volume(VolumeId volume) {
   co_return Result<void>();
 }
 
+Task<Result<std::string>> FakeDriver::sign_manifest(Digest) {
+  co_return Error(Code::kUnsupported, "nobody signs here");
+}
+
 Task<Result<std::vector<VolumeId>>> FakeDriver::list_volumes() {
   std::vector<VolumeId> ids;
   for (const auto& [id, limit] : volumes) ids.push_back(id);

@@ -297,6 +297,14 @@ Task<Result<std::vector<VolumeId>>> JailDriver::list_volumes() {
   }
 }
 
+Task<Result<std::string>> JailDriver::sign_manifest(Digest manifest) {
+  warden::Request request = make_request(warden::Operation::kSeal);
+  request.image = manifest.bytes();
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  ATOLL_CO_TRY_VOID(to_result(answer.reply, "sign a manifest"));
+  co_return std::move(answer.receipt);
+}
+
 Task<Result<std::string>> JailDriver::receipt(SandboxId id) {
   warden::Request request = make_request(warden::Operation::kReceipt);
   set_id(request, id);

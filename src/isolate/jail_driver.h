@@ -41,6 +41,7 @@ class JailDriver final : public Driver, public Meter {
   Task<Result<Cut>> cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) override;
   Task<Result<void>> remove_snapshot(SnapshotId snapshot) override;
   Task<Result<std::vector<SnapshotId>>> list_snapshots() override;
+  Task<Result<std::string>> sign_manifest(Digest manifest) override;
   Task<Result<void>> create_volume(VolumeId volume, uint64_t limit_bytes) override;
   Task<Result<void>> remove_volume(VolumeId volume) override;
   Task<Result<std::vector<VolumeId>>> list_volumes() override;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -30,6 +31,9 @@ class SnapshotKeeper {
   virtual Task<Result<void>> remove_snapshot(SnapshotId snapshot) = 0;
   // Every snapshot that exists.
   virtual Task<Result<std::vector<SnapshotId>>> list_snapshots() = 0;
+  // This host's public key and its signature of what is kept elsewhere: see
+  // store/snapshot_manifest.h.
+  virtual Task<Result<std::string>> sign_manifest(Digest manifest) = 0;
 };
 
 }  // namespace atl::isolate

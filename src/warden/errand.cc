@@ -15,6 +15,7 @@
 #include "warden/inventory.h"
 #include "warden/launch.h"
 #include "warden/layer_pool.h"
+#include "warden/notary.h"
 #include "warden/receipt.h"
 #include "warden/removal.h"
 #include "warden/sandbox_network.h"
@@ -72,9 +73,9 @@ void list(Result<std::vector<Id>> found, const IdText& cursor, Reply& reply, std
 }
 
 void receipt(const Host& host, const Request& request, Reply& reply, std::string& text) {
-  auto id = id_of(request);
-  ATOLL_CHECK(id.has_value());
-  auto signed_text = sign_receipt(host, *id);
+  bool seals = request.operation == Operation::kSeal;
+  auto signed_text = seals ? sign_manifest(host, Digest::from_bytes(request.image))
+                           : sign_receipt(host, *id_of(request));
   if (!signed_text) return fail(reply, Step::kReceipt, signed_text.error());
   text = std::move(*signed_text);
   reply.receipt_bytes = static_cast<uint32_t>(text.size());
@@ -173,6 +174,7 @@ Answer serve_request(const Host& host, const Message& received) {
       list(list_records(host), request.sandbox_id, reply, more);
       break;
     case Operation::kReceipt:
+    case Operation::kSeal:
       receipt(host, request, reply, more);
       break;
     case Operation::kLimits:

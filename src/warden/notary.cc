@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "linux/powerless_program.h"
+#include "linux/sealed_memory.h"
 #include "warden/protocol.h"
 
 namespace atl::warden {
@@ -28,5 +29,11 @@ Result<void> prepare_notary(const Host& host) {
 }
 
 Result<std::string> run_notary(const Host& host, int facts) { return run(host, "sign", facts); }
+
+Result<std::string> sign_manifest(const Host& host, const Digest& digest) {
+  std::string bytes(digest.bytes().begin(), digest.bytes().end());
+  ATOLL_TRY(Fd input, linux::make_sealed_memory("atoll-digest", bytes));
+  return run(host, "seal", input.get());
+}
 
 }  // namespace atl::warden

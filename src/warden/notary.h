@@ -16,4 +16,7 @@ Result<void> prepare_notary(const Host& host);
 // The signed receipt over the facts in an open file.
 Result<std::string> run_notary(const Host& host, int facts);
 
+// The public key and the signature of a snapshot's manifest.
+Result<std::string> sign_manifest(const Host& host, const Digest& digest);
+
 }  // namespace atl::warden

@@ -104,12 +104,15 @@ Result<void> check_snapshot(const Request& request) {
   return fits ? Result<void>() : invalid("bad snapshot id");
 }
 
+bool names_digest(Operation operation) {
+  return operation == Operation::kRemoveImage || operation == Operation::kSeal;
+}
+
 Result<void> check_no_birth_fields(const Request& request) {
   bool none = request.open_files == 0 && is_zero(request.on_oom) && request.required == 0 &&
               request.keeps_layer == 0 &&
-              is_zero(request.image) != (request.operation == Operation::kRemoveImage) &&
-              is_zero(request.nonce) && is_zero(request.toolbox) && is_zero(request.monitor) &&
-              is_zero(request.guest);
+              is_zero(request.image) != names_digest(request.operation) && is_zero(request.nonce) &&
+              is_zero(request.toolbox) && is_zero(request.monitor) && is_zero(request.guest);
   return none ? check_snapshot(request) : invalid(kUnusedField);
 }
 
@@ -179,6 +182,7 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
         return invalid("bad sandbox id");
       break;
     case Operation::kRemoveImage:
+    case Operation::kSeal:
     case Operation::kRemoveSnapshot:
     case Operation::kListSnapshots:
     case Operation::kCreateVolume:
@@ -234,8 +238,10 @@ Result<ParsedReply> parse_reply(std::span<const unsigned char> message) {
       reply.operation != Operation::kListVolumes)
     return invalid("unasked ids");
   bool has_usage = reply.operation == Operation::kMeter && reply.status == Status::kOk;
+  bool has_seal = reply.operation == Operation::kSeal && reply.status == Status::kOk;
+  if (has_seal && reply.receipt_bytes != kSealBytes) return invalid("not a seal");
   if (has_usage ? reply.receipt_bytes != sizeof(linux::ResourceUsage)
-                : reply.receipt_bytes > 0 && reply.operation != Operation::kReceipt)
+                : reply.receipt_bytes > 0 && !has_seal && reply.operation != Operation::kReceipt)
     return invalid("unasked receipt");
   size_t id_bytes = reply.id_count * sizeof(IdText);
   if (reply.receipt_bytes > kMaxReceiptBytes ||

@@ -78,8 +78,9 @@ enum class Operation : uint16_t {
   kCreateVolume = 16,  // an empty one, of `disk_bytes`
   kRemoveVolume = 17,  // that no isolate has; removing nothing is a success
   kListVolumes = 18,   // as kListSnapshots
+  kSeal = 19,  // the host's signature of a sealed snapshot, whose manifest's digest is `image`
 };
-inline constexpr uint16_t kLastOperation = static_cast<uint16_t>(Operation::kListVolumes);
+inline constexpr uint16_t kLastOperation = static_cast<uint16_t>(Operation::kSeal);
 
 struct Request {
   uint32_t magic;
@@ -99,7 +100,7 @@ struct Request {
   uint8_t keeps_layer;             // 1: the layer stays until kRemove, and is found again
   uint8_t reserved[2];
   uint32_t required;                                // bits of Extra that the caller insists on
-  std::array<unsigned char, Digest::kBytes> image;  // kRemoveImage too
+  std::array<unsigned char, Digest::kBytes> image;  // kRemoveImage and kSeal too
   std::array<unsigned char, kNonceBytes> nonce;
   std::array<unsigned char, Digest::kBytes> toolbox;  // image for /opt/atoll; all zero: none
   // kLaunch: what the layer begins with, or all zero. Lists: after which to go on. Of a volume in
@@ -163,7 +164,7 @@ struct Reply {
   uint32_t id_count;       // of lists: how many ids follow this struct, at most kMaxListedIds
   Refusal refusal;         // kRefused only
   uint16_t extras;         // kProbe: bits of Extra that this host has
-  uint32_t receipt_bytes;  // kReceipt: how many bytes of text follow this struct
+  uint32_t receipt_bytes;  // kReceipt, kSeal: how many bytes of it follow this struct
   uint64_t held_bytes;     // kSnapshot: at most that many are in it
   uint64_t frozen_us;      // kSnapshot: how long the isolate stood still
 };
@@ -174,6 +175,7 @@ inline constexpr size_t kReplySockets = 7;
 
 using IdText = std::array<char, SandboxId::kLength>;
 inline constexpr size_t kMaxReceiptBytes = 48 * 1024;
+inline constexpr size_t kSealBytes = 96;  // public key and signature
 inline constexpr size_t kMaxReplyBytes = sizeof(Reply) + kMaxReceiptBytes;
 static_assert(kMaxListedIds * sizeof(IdText) <= kMaxReceiptBytes);
 

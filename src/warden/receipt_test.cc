@@ -92,5 +92,28 @@ TEST_F(Receipts, EveryDifferenceFailsTheLaunchAndLeavesNothing) {
   }
 }
 
+TEST_F(Receipts, ManifestsOfSnapshotsAreSignedByTheSameKey) {
+  Request request = simple_request(Operation::kSeal);
+  EXPECT_FALSE(parse_request({reinterpret_cast<unsigned char*>(&request), sizeof request}).ok())
+      << "it names nothing";
+  request.image.fill(7);
+  auto sign = [&] {
+    std::string bytes(reinterpret_cast<const char*>(&request), sizeof request);
+    EXPECT_TRUE(client_->send_bytes(bytes));
+    std::string reply = client_->receive().value_or("");
+    auto parsed = parse_reply({reinterpret_cast<const unsigned char*>(reply.data()), reply.size()});
+    if (!parsed || parsed->reply.status != Status::kOk) return std::string();
+    return std::string(parsed->receipt.begin(), parsed->receipt.end());
+  };
+  std::string first = sign();
+  ASSERT_EQ(first.size(), kSealBytes);
+  EXPECT_EQ(sign(), first);
+  request.image.fill(8);
+  std::string second = sign();
+  EXPECT_NE(second, first);
+  constexpr size_t kKeyBytes = 32;
+  EXPECT_EQ(second.substr(0, kKeyBytes), first.substr(0, kKeyBytes));
+}
+
 }  // namespace
 }  // namespace atl::warden
