@@ -5,6 +5,7 @@
 #include "cli/api.h"
 #include "cli/exit_code.h"
 #include "cli/readable.h"
+#include "cli/snapshot_packs.h"
 #include "cli/snapshot_tree.h"
 #include "cli/terminal.h"
 
@@ -12,13 +13,6 @@ namespace atl::cli {
 namespace {
 
 namespace json = boost::json;
-
-Result<std::string> snapshot_target(const std::string& id) {
-  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789";
-  if (id.empty() || id.size() > 64 || id.find_first_not_of(kAllowed) != id.npos)
-    return Error(Code::kInvalid, "\"" + id + "\" is not the id of a snapshot");
-  return "/v1/snapshots/" + id;
-}
 
 Result<int> create_snapshot(const CommandLine& line, Api& api, const SnapshotCommand& command) {
   ATOLL_TRY(std::string target, sandbox_target(command.ids.at(0)));
@@ -185,6 +179,9 @@ Result<int> run_command(const CommandLine& line, const SnapshotCommand& snapshot
   if (snapshot.what == What::kCreate) return create_snapshot(line, api, snapshot);
   if (snapshot.what == What::kShow) return show_snapshot(line, api, snapshot.ids.at(0));
   if (snapshot.what == What::kRemove) return remove_snapshots(line, api, snapshot);
+  if (snapshot.what == What::kSeal || snapshot.what == What::kExport ||
+      snapshot.what == What::kImport)
+    return run_pack_command(line, api, snapshot);
   ATOLL_TRY(json::array rows, list_snapshots(api, snapshot));
   if (line.format == Format::kJson)
     print_json(json::object{{"snapshots", std::move(rows)}});

@@ -32,6 +32,18 @@ void add_removal(CLI::App& app, Typed& typed) {
   app.add_flag("--adopt", typed.adopt, "Leave its children to its parent");
 }
 
+void add_snapshot_export(CLI::App& app, Typed& typed) {
+  add_snapshot(app, typed);
+  app.add_option("-o,--output", typed.file, "Where to (default: SNAPSHOT.snapshot; - is stdout)")
+      ->type_name("FILE");
+}
+
+void add_snapshot_import(CLI::App& app, Typed& typed) {
+  app.add_option("file", typed.file, "What `atoll snapshot export` wrote; - is standard input")
+      ->required()
+      ->type_name("FILE");
+}
+
 void add_fork(CLI::App& app, Typed& typed) {
   app.add_option("id", typed.id, "The sandbox")->required()->type_name("ID");
   app.add_option("-n,--count", typed.count, "How many (default: 1)")
@@ -53,6 +65,7 @@ SnapshotCommand snapshot_command(SnapshotCommand::What what, const Typed& typed)
   command.ids = typed.ids;
   if (!typed.id.empty()) command.ids.push_back(typed.id);
   command.label = typed.label;
+  command.file = typed.file;
   if (typed.adopt) command.children = SnapshotCommand::Children::kAdopt;
   return command;
 }
@@ -136,6 +149,13 @@ constexpr CommandEntry kEntries[] = {
      add_sandbox_filter, make_snapshot<What::kTree>},
     {"snapshot show", "Show a snapshot", "  atoll snapshot show SNAPSHOT", add_snapshot,
      make_snapshot<What::kShow>},
+    {"snapshot seal", "Pack a snapshot into signed parts that can leave this host",
+     "  atoll snapshot seal SNAPSHOT", add_snapshot, make_snapshot<What::kSeal>},
+    {"snapshot export", "Write a snapshot as one file; seals it if it is not",
+     "  atoll snapshot export SNAPSHOT -o work.snapshot", add_snapshot_export,
+     make_snapshot<What::kExport>},
+    {"snapshot import", "Make a snapshot of such a file, of this host or one that it trusts",
+     "  atoll snapshot import work.snapshot", add_snapshot_import, make_snapshot<What::kImport>},
     {"snapshot rm", "Remove snapshots", "  atoll snapshot rm SNAPSHOT --adopt", add_removal,
      make_snapshot<What::kRemove>},
 };

@@ -14,10 +14,20 @@ struct PauseCommand {
   std::vector<std::string> ids;
 };
 struct SnapshotCommand {
-  enum class What : unsigned char { kCreate, kList, kTree, kShow, kRemove };
+  enum class What : unsigned char {
+    kCreate,
+    kList,
+    kTree,
+    kShow,
+    kRemove,
+    kSeal,
+    kExport,
+    kImport
+  };
   What what = What::kList;
   std::vector<std::string> ids;  // of a sandbox, of a snapshot, or of snapshots
   std::string label;
+  std::string file;  // of a sealed one; "-" is a standard stream
   std::vector<std::pair<std::string, std::string>> metadata;
   // What becomes of the children of what is removed.
   enum class Children : unsigned char { kRefuse, kAdopt };

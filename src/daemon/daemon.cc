@@ -33,6 +33,7 @@
 #include "api/v1/rollback.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
+#include "api/v1/seals.h"
 #include "api/v1/snapshots.h"
 #include "api/v1/templates.h"
 #include "api/v1/tenants.h"
@@ -81,6 +82,7 @@ Task<void> pause_for(std::chrono::milliseconds time) {
 struct Served {
   sandbox::Sandboxes& sandboxes;
   sandbox::Snapshots& snapshots;
+  sandbox::Seals& seals;
   sandbox::TemplateBuilds& builds;
   sandbox::Idempotency& idempotency;
   api::Router& router;
@@ -88,7 +90,7 @@ struct Served {
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
 Task<void> take_up(Served served, const Options& options, std::function<void()> on_adopted) {
-  auto& [sandboxes, snapshots, builds, idempotency, router] = served;
+  auto& [sandboxes, snapshots, seals, builds, idempotency, router] = served;
   while (true) {
     auto adopted = co_await sandboxes.adopt();
     if (adopted) adopted = co_await snapshots.adopt();
@@ -99,6 +101,8 @@ Task<void> take_up(Served served, const Options& options, std::function<void()> 
   on_adopted();
   auto loaded = co_await builds.load();
   if (!loaded) log_error("templates cannot be read", {loaded.error()});
+  // Before anything is sealed: of what was not synced when power was lost, nothing is used again.
+  co_await seals.collect();
   router.set_ready();
   log_info("ready");
   using Walls = sandbox::WarmPool::Walls;
@@ -198,6 +202,30 @@ Result<std::unique_ptr<http::TlsListener>> listen_for_tls(asio::io_context& cont
   return listener;
 }
 
+struct Stores {
+  store::OutputLogs outputs;
+  store::Artifacts artifacts;
+  store::Templates installed;
+  store::TemplatePacks packs;
+  store::Uploads uploads;
+  std::unique_ptr<store::DirectoryBlobs> blobs;
+};
+
+Result<Stores> open_stores(const Options& options, const std::string& own_directory) {
+  ATOLL_TRY_VOID(make_directory(own_directory + "/outputs", 0700));
+  ATOLL_TRY(auto outputs,
+            store::OutputLogs::open(own_directory + "/outputs", options.log_budget_bytes));
+  ATOLL_TRY(auto artifacts,
+            store::Artifacts::open(own_directory + "/artifacts", kArtifactBudgetBytes));
+  ATOLL_TRY(auto installed, store::Templates::open(options.state_directory + "/templates"));
+  ATOLL_TRY(auto packs, store::TemplatePacks::open(own_directory + "/packs"));
+  ATOLL_TRY(auto uploads, store::Uploads::open(own_directory + "/uploads"));
+  ATOLL_TRY(auto blobs,
+            store::DirectoryBlobs::open(own_directory + "/blobs", kFreeSpaceFloorBytes));
+  return Stores{std::move(outputs), std::move(artifacts), std::move(installed),
+                std::move(packs),   std::move(uploads),   std::move(blobs)};
+}
+
 }  // namespace
 
 Result<void> check_daemon(const Options& options) {
@@ -216,27 +244,23 @@ Result<void> run_daemon(const Options& options) {
   ATOLL_TRY(auto catalog, store::Catalog::open(own_directory + "/atoll.db"));
   ATOLL_TRY(std::string key, store::ensure_local_key(*catalog, own_directory + "/local.key"));
   ATOLL_TRY(auto port_tokens, sandbox::PortTokens::open(own_directory + "/port.key"));
-  ATOLL_TRY_VOID(make_directory(own_directory + "/outputs", 0700));
-  ATOLL_TRY(auto outputs,
-            store::OutputLogs::open(own_directory + "/outputs", options.log_budget_bytes));
-  ATOLL_TRY(auto artifacts,
-            store::Artifacts::open(own_directory + "/artifacts", kArtifactBudgetBytes));
-  ATOLL_TRY(auto installed, store::Templates::open(options.state_directory + "/templates"));
-  ATOLL_TRY(auto packs, store::TemplatePacks::open(own_directory + "/packs"));
-  ATOLL_TRY(auto uploads, store::Uploads::open(own_directory + "/uploads"));
+  ATOLL_TRY(Stores stores, open_stores(options, own_directory));
   // Suspended coroutines are destroyed with the io_context and still hold reservations and logs:
   // what they hold is declared before it, what holds sockets and timers of it after it.
   SystemClock clock;
   sandbox::Admission admission(make_budget(options));
   sandbox::Ledger ledger(std::move(catalog));
+  store::BlobKeeper keeper(*stores.blobs);
   asio::io_context context(1);
   isolate::JailDriver driver(context.get_executor(), options.run_directory);
   sandbox::Keys keys(ledger);
-  sandbox::Services services{context.get_executor(), driver, ledger, clock, outputs, artifacts};
-  sandbox::Templates templates(installed, options.state_directory + "/built-in");
+  sandbox::Services services{context.get_executor(), driver,          ledger, clock,
+                             stores.outputs,         stores.artifacts};
+  sandbox::Templates templates(stores.installed, options.state_directory + "/built-in");
   sandbox::Sandboxes sandboxes(services, admission, templates);
   sandbox::Snapshots snapshots(sandboxes, admission);
-  sandbox::TemplateBuilds builds(sandboxes, templates, packs,
+  sandbox::Seals seals(sandboxes, snapshots, {keeper, options.state_directory});
+  sandbox::TemplateBuilds builds(sandboxes, templates, stores.packs,
                                  {options.state_directory + "/images", options.run_directory});
   templates.set_on_wanted([&](const std::string& name) { return builds.want_built_in(name); });
 
@@ -246,6 +270,7 @@ Result<void> run_daemon(const Options& options) {
   add_server_routes(router);
   add_routes_of_sandboxes(router, sandboxes);
   add_state_routes(router, sandboxes, snapshots);
+  api::v1::add_seal_routes(router, seals);
   api::v1::add_port_routes(router, sandboxes, port_tokens);
   api::v1::add_key_routes(router, keys);
   ATOLL_TRY(auto settings, store::TenantSettings::open(own_directory + "/atoll.db"));
@@ -255,8 +280,8 @@ Result<void> run_daemon(const Options& options) {
   api::v1::add_template_routes(router, builds, templates);
   sandbox::Meters meters(sandboxes, driver);
   std::string domain = port_domain(options);
-  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, *tenants, meters,
-                               builds, uploads, domain});
+  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, *tenants, meters, builds,
+                               stores.uploads, domain});
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{http::Limits{}, handler, api::Router::refuse};
   ATOLL_TRY(auto server,
@@ -272,7 +297,7 @@ Result<void> run_daemon(const Options& options) {
   asio::co_spawn(context, stop_on_signal(*server, tls.get()), asio::detached);
   // detached: the daemon's own life too
   auto connect = [&] { asio::co_spawn(context, driver.egress().run(), asio::detached); };
-  Served served{sandboxes, snapshots, builds, idempotency, router};
+  Served served{sandboxes, snapshots, seals, builds, idempotency, router};
   asio::co_spawn(context, take_up(served, options, connect), asio::detached);
   context.run();
   ledger.finish();

@@ -52,8 +52,9 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
   if (row.state == "running" && !row.restoring && !comes_back)
     sandbox->contexts().take_up(sandbox, limits, now_ms);
   enter(sandbox);
-  // `creating` was never acknowledged to anybody; `deleting` was, and must come to its end.
-  if (row.state == "creating" || row.state == "deleting") {
+  // `creating` was never acknowledged to anybody, nor was what a work of our own made for itself;
+  // `deleting` was, and must come to its end.
+  if (row.state == "creating" || row.state == "deleting" || row.transient) {
     auto deleted = co_await delete_now(sandbox);
     if (!deleted) log_warning("left for the sweep", {{"sandbox", row.id.view()}, deleted.error()});
   } else if (row.state == "running" && row.restoring) {

@@ -5,56 +5,19 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "sandbox/text_diff.h"
+#include "sandbox/tree_side.h"
 
 namespace atl::sandbox {
 
 namespace {
 
 using agent::EntryType;
-using agent::FileOperation;
 
 constexpr std::chrono::minutes kReaderTime{5};  // what is left of one that was forgotten ends then
-constexpr uint64_t kMaxEntries = 2'000'000;     // of one side
 constexpr uint64_t kMaxComparedBytes = 256ull << 20;
-constexpr char kReader[] = "root";
-
-// The entries of one side, one after the other.
-class Side {
- public:
-  explicit Side(std::unique_ptr<FileCall> call) : call_(std::move(call)) {}
-
-  const std::optional<FileEntry>& entry() const { return entry_; }
-
-  Task<Result<void>> advance() {
-    SteadyTime deadline = call_->patience();
-    ATOLL_CO_TRY(auto record, co_await call_->next(deadline));
-    if (!record) {
-      entry_.reset();
-      co_return Result<void>();
-    }
-    auto entry = record->type == agent::RecordType::kEntry
-                     ? agent::decode_entry(record->payload)
-                     : Result<FileEntry>(bad_answer("has another record than asked for"));
-    if (!entry) co_return std::move(entry).error();
-    bool in_order = check_path(entry->path).ok() && (!entry_ || entry_->path < entry->path);
-    if (!in_order || ++count_ > kMaxEntries) co_return bad_answer("is not in order, or too long");
-    entry_ = std::move(*entry);
-    co_return Result<void>();
-  }
-
- private:
-  std::unique_ptr<FileCall> call_;
-  std::optional<FileEntry> entry_;
-  uint64_t count_ = 0;
-};
 
 std::optional<uint64_t> size_of(const FileEntry& entry) {
   return entry.type == EntryType::kFile ? std::optional(entry.size) : std::nullopt;
-}
-
-bool same_kind(const FileEntry& before, const FileEntry& after) {
-  return before.type == after.type && before.mode == after.mode && before.uid == after.uid &&
-         before.gid == after.gid && before.target == after.target;
 }
 
 Task<Result<std::string>> read_whole(std::shared_ptr<Sandbox> sandbox, std::string path,
@@ -96,8 +59,8 @@ class Comparison {
       : before_(std::move(before)), after_(std::move(after)), request_(request) {}
 
   Task<Result<Diff>> run() {
-    ATOLL_CO_TRY(Side before, co_await open(before_));
-    ATOLL_CO_TRY(Side after, co_await open(after_));
+    ATOLL_CO_TRY(TreeSide before, co_await TreeSide::open(before_, request_.path));
+    ATOLL_CO_TRY(TreeSide after, co_await TreeSide::open(after_, request_.path));
     while (before.entry() || after.entry()) {
       if (diff_.changes.size() >= request_.limit) {
         diff_.truncated = true;
@@ -109,19 +72,8 @@ class Comparison {
   }
 
  private:
-  Task<Result<Side>> open(std::shared_ptr<Sandbox> sandbox) {
-    agent::FileRequest request;
-    request.operation = FileOperation::kTree;
-    request.user = kReader;
-    request.path = request_.path;
-    ATOLL_CO_TRY(std::unique_ptr<FileCall> call, co_await FileCall::open(sandbox, request));
-    Side side(std::move(call));
-    ATOLL_CO_TRY_VOID(co_await side.advance());
-    co_return side;
-  }
-
   // What is first on either side.
-  Task<Result<void>> compare(Side& before, Side& after) {
+  Task<Result<void>> compare(TreeSide& before, TreeSide& after) {
     bool removed = before.entry() && (!after.entry() || before.entry()->path < after.entry()->path);
     if (removed) {
       const FileEntry& gone = *before.entry();
@@ -188,26 +140,18 @@ Task<Result<Diff>> compare_text(std::shared_ptr<Sandbox> before, std::shared_ptr
   co_return diff;
 }
 
-Task<Result<std::shared_ptr<Sandbox>>> open_reader(Sandboxes& sandboxes, store::TenantId tenant,
-                                                   SnapshotId snapshot) {
+Task<Result<std::shared_ptr<Sandbox>>> open_snapshot(Sandboxes& sandboxes, store::TenantId tenant,
+                                                     SnapshotId snapshot) {
   CreateSandbox request;
   request.snapshot = snapshot;
-  request.ttl_ms = static_cast<uint64_t>(std::chrono::milliseconds(kReaderTime).count());
-  request.network = "{}";
-  request.persistence = "ephemeral";
-  ATOLL_CO_TRY(Created created, co_await sandboxes.create(tenant, std::move(request)));
-  co_return created.sandbox;
-}
-
-Task<void> close_reader(Sandboxes& sandboxes, store::TenantId tenant, SandboxId id) {
-  auto removed = co_await sandboxes.remove(tenant, id);
-  if (!removed) log_warning("left for the sweep", {{"sandbox", id.view()}, removed.error()});
+  auto reader = co_await open_reader(sandboxes, tenant, std::move(request), kReaderTime);
+  co_return reader;
 }
 
 Task<Result<Diff>> compare_snapshots(Sandboxes& sandboxes, store::TenantId tenant, SnapshotId to,
                                      const DiffRequest& request) {
-  ATOLL_CO_TRY(auto before, co_await open_reader(sandboxes, tenant, request.from));
-  auto after = co_await open_reader(sandboxes, tenant, to);
+  ATOLL_CO_TRY(auto before, co_await open_snapshot(sandboxes, tenant, request.from));
+  auto after = co_await open_snapshot(sandboxes, tenant, to);
   Result<Diff> diff = Diff();
   if (!after) {
     diff = std::move(after).error();
@@ -217,12 +161,8 @@ Task<Result<Diff>> compare_snapshots(Sandboxes& sandboxes, store::TenantId tenan
     Comparison comparison(before, *after, request);
     diff = co_await comparison.run();
   }
-  SandboxId first = before->id();
-  co_await close_reader(sandboxes, tenant, first);
-  if (after) {
-    SandboxId second = (*after)->id();
-    co_await close_reader(sandboxes, tenant, second);
-  }
+  co_await close_reader(sandboxes, before);
+  if (after) co_await close_reader(sandboxes, *after);
   co_return diff;
 }
 

@@ -58,7 +58,7 @@ Task<Result<RolledBack>> Snapshots::roll_back(std::shared_ptr<Sandbox> sandbox, 
   ATOLL_CO_TRY_VOID(co_await Pause::wake(sandbox));
   Pause::Turn turn = co_await Pause::take_turn(sandbox);
   if (sandbox->state() != State::kRunning) co_return not_running(*sandbox);
-  InUse in_use(in_use_, id);
+  InUse in_use(*this, id);
   ATOLL_CO_TRY_VOID(co_await check_line(services_.ledger, sandbox->row(), target));
   ATOLL_CO_TRY_VOID(check_disk(restoring_row(sandbox->row(), target)));
   ATOLL_CO_TRY(std::vector<SnapshotId> listed, co_await services_.driver.list_snapshots());

@@ -141,6 +141,7 @@ Result<store::SandboxRow> Sandboxes::make_row(
   row.ttl_ms = request.ttl_ms.value_or(defaults.ttl_ms);
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(defaults.idle_ttl_ms);
   row.metadata = request.metadata;
+  row.transient = request.transient;
   row.environment = egress::add_variables(request.environment, defaults.environment);
   row.user = request.user.value_or(defaults.user);
   row.directory = request.directory.value_or(defaults.directory);
@@ -199,7 +200,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   if (!request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(row.network));
   std::optional<WarmIsolate> warm;
   // An isolate that waits has none mounted, and its layer goes with it.
-  bool is_plain = request.volumes.empty() && row.persistence == "ephemeral";
+  bool is_plain = request.volumes.empty() && row.persistence == "ephemeral" && !request.transient;
   if (!row.snapshot && is_plain) warm = pool_.take(row);
   ATOLL_CO_TRY(Reservation reservation, co_await reserve(limits_of(row), warm));
   ATOLL_CO_TRY(row.volumes, volumes_.resolve(tenant, request.volumes));
@@ -298,8 +299,7 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolat
   Mark starting(starting_, sandbox->id(), settled_);
   isolate::WallLimits wanted = limits_of(sandbox->row()).wall;
   if (isolate.basis.monitor)
-    ATOLL_CO_TRY_VOID(
-        co_await services_.driver.set_programs(isolate.id, isolate::Programs::kRun));
+    ATOLL_CO_TRY_VOID(co_await services_.driver.set_programs(isolate.id, isolate::Programs::kRun));
   if (isolate.limits != wanted) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.change_limits(isolate.id, wanted));
     ATOLL_CO_TRY_VOID(co_await store_running(sandbox));
@@ -315,9 +315,9 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   const store::SandboxRow& row = sandbox->row();
   Mark starting(starting_, row.id, settled_);
   Basis basis = basis_of(templates_, row);
-  isolate::LaunchSpec spec{row.id,        row.image,    limits_of(row).wall, row.nonce,
-                           basis.toolbox, row.snapshot, basis.monitor,
-                           places_of(row.volumes)};
+  isolate::LaunchSpec spec{
+      row.id,        row.image,    limits_of(row).wall, row.nonce,
+      basis.toolbox, row.snapshot, basis.monitor,       places_of(row.volumes)};
   if (row.persistence == "persistent") spec.layer_end = isolate::LayerEnd::kKept;
   auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
@@ -423,7 +423,7 @@ Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {
   settled_.notify_all();
   // What it left is read by a program inside.
   if (sandbox->state() == State::kPaused) (void)co_await Pause::end(sandbox);
-  co_await keep_artifacts_once(sandbox);
+  if (!sandbox->row().transient) co_await keep_artifacts_once(sandbox);
   co_return Result<void>();
 }
 

@@ -52,13 +52,14 @@ struct CreateSandbox {
   std::string checkpoint = "none";  // as in the row
   std::optional<uint64_t> ttl_ms;
   std::optional<uint64_t> idle_ttl_ms;
-  std::string metadata = "{}";              // JSON object of strings
-  std::string environment = "{}";           // JSON object of strings
-  std::optional<std::string> user = {};     // of its execs, as in the row
+  std::string metadata = "{}";           // JSON object of strings
+  std::string environment = "{}";        // JSON object of strings
+  std::optional<std::string> user = {};  // of its execs, as in the row
   std::optional<std::string> directory = {};
   std::optional<std::string> network = {};  // network_text()
   std::vector<WantedVolume> volumes = {};
   std::optional<std::string> persistence = {};  // as in the row
+  bool transient = false;                       // as in the row
   std::optional<store::IdempotencyKey> idempotency_key;
 };
 

@@ -26,6 +26,8 @@ store::SnapshotRow row_of(const store::SandboxRow& sandbox, SnapshotId id, CutSn
   row.label = std::move(request.label);
   row.metadata = std::move(request.metadata);
   row.reason = std::move(request.reason);
+  row.manifest = request.manifest;
+  row.sealed_bytes = request.sealed_bytes;
   row.template_name = sandbox.template_name;
   row.cpu_millis = sandbox.cpu_millis;
   row.memory_bytes = sandbox.memory_bytes;
@@ -33,6 +35,11 @@ store::SnapshotRow row_of(const store::SandboxRow& sandbox, SnapshotId id, CutSn
   row.disk_bytes = sandbox.disk_bytes;
   return row;
 }
+
+struct Removed {
+  bool sealed = false;
+  std::optional<SnapshotId> parent = {};
+};
 
 Error no_such_snapshot() {
   return Error(Code::kNotFound, "there is no such snapshot").with_reason("snapshot_not_found");
@@ -129,11 +136,14 @@ Task<Result<std::vector<store::SnapshotRow>>> Snapshots::list(store::TenantId te
 // start at the latest.
 Task<Result<void>> Snapshots::remove(store::TenantId tenant, SnapshotId id,
                                      store::Orphans orphans) {
-  if (in_use_.contains(id))
-    co_return Error(Code::kConflict, "a sandbox is being made from it")
+  if (in_use_->contains(id))
+    co_return Error(Code::kConflict, "a sandbox or a pack is being made from it")
         .with_reason("snapshot_in_use");
-  auto erase = [tenant, id, orphans](store::Catalog& catalog) {
-    return catalog.snapshots().remove(tenant, id, orphans);
+  auto erase = [tenant, id, orphans](store::Catalog& catalog) -> Result<Removed> {
+    ATOLL_TRY(std::optional<store::SnapshotRow> row, catalog.snapshots().find(tenant, id));
+    Removed done{.sealed = row && row->manifest};
+    ATOLL_TRY(done.parent, catalog.snapshots().remove(tenant, id, orphans));
+    return done;
   };
   auto removed = co_await services_.ledger.run(erase);
   crash_point("snapshot.unlisted");
@@ -143,12 +153,13 @@ Task<Result<void>> Snapshots::remove(store::TenantId tenant, SnapshotId id,
   for (const auto& [number, sandbox] : sandboxes_.all()) {
     store::SandboxRow row = sandbox->row();
     if (row.snapshot != id) continue;
-    row.snapshot = *removed;
+    row.snapshot = removed->parent;
     auto applied = sandbox->apply(row);
     if (!applied) log_error("a sandbox has a snapshot that is gone", {applied.error()});
   }
   co_await remove_files(id);
   reservations_.erase(id);
+  if (removed->sealed && on_unsealed_) on_unsealed_();
   co_return Result<void>();
 }
 

@@ -6,6 +6,7 @@
 // them. Every call names a tenant, and another tenant's snapshot does not exist for it. One thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -27,6 +28,9 @@ struct CutSnapshot {
   std::string label = {};
   std::string metadata = "{}";  // JSON object of strings
   std::string reason = "asked";
+  // What it was read from, if that is how its sandbox came to be.
+  std::optional<Digest> manifest = {};
+  uint64_t sealed_bytes = 0;
 };
 
 struct Kept {
@@ -46,6 +50,19 @@ Task<Result<store::SnapshotRow>> find_snapshot(Ledger& ledger, store::TenantId t
 
 class Snapshots {
  public:
+  // For as long as somebody makes something from it, nobody removes it.
+  class InUse {
+   public:
+    InUse(Snapshots& snapshots, SnapshotId id)
+        : all_(snapshots.in_use_), place_(all_->insert(id)) {}
+    ~InUse() { all_->erase(place_); }
+    InUse(const InUse&) = delete;
+
+   private:
+    std::shared_ptr<std::multiset<SnapshotId>> all_;  // may be destroyed after the snapshots
+    std::multiset<SnapshotId>::iterator place_;
+  };
+
   // Sandboxes that want checkpoints get them from now on.
   Snapshots(Sandboxes& sandboxes, Admission& admission);
 
@@ -62,6 +79,9 @@ class Snapshots {
   // Removes what was kept by itself and whose sandbox is gone.
   Task<void> sweep();
 
+  // Called when one that was sealed is gone.
+  void set_on_unsealed(std::function<void()> call) { on_unsealed_ = std::move(call); }
+
   // At start: rows and files are compared, files that no row knows are removed.
   Task<Result<void>> adopt();
 
@@ -70,22 +90,13 @@ class Snapshots {
   Task<void> remove_files(SnapshotId id);
   Task<Result<void>> checkpoint(std::shared_ptr<Sandbox> sandbox, std::string label);
 
-  // For as long as a sandbox is being made from it, nobody removes it.
-  struct InUse {
-    InUse(std::multiset<SnapshotId>& all, SnapshotId id) : all_(all), place_(all.insert(id)) {}
-    ~InUse() { all_.erase(place_); }
-    InUse(const InUse&) = delete;
-
-   private:
-    std::multiset<SnapshotId>& all_;
-    std::multiset<SnapshotId>::iterator place_;
-  };
-
   Sandboxes& sandboxes_;
   Services& services_;
   Admission& admission_;
   std::map<SnapshotId, Reservation> reservations_;  // of disk, for as long as it is kept
-  std::multiset<SnapshotId> in_use_;
+  std::shared_ptr<std::multiset<SnapshotId>> in_use_ =
+      std::make_shared<std::multiset<SnapshotId>>();
+  std::function<void()> on_unsealed_ = {};
 };
 
 }  // namespace atl::sandbox

@@ -329,6 +329,12 @@ ALTER TABLE sandboxes ADD COLUMN persistence TEXT NOT NULL DEFAULT 'ephemeral'
 ALTER TABLE sandboxes ADD COLUMN exec_user TEXT NOT NULL DEFAULT 'user';
 ALTER TABLE sandboxes ADD COLUMN exec_directory TEXT NOT NULL DEFAULT '';
 )sql",
+    R"sql(
+ALTER TABLE snapshots ADD COLUMN manifest TEXT CHECK (length(manifest) = 64);
+ALTER TABLE snapshots ADD COLUMN sealed_bytes INTEGER NOT NULL DEFAULT 0
+  CHECK (sealed_bytes >= 0);
+ALTER TABLE sandboxes ADD COLUMN transient INTEGER NOT NULL DEFAULT 0 CHECK (transient IN (0, 1));
+)sql",
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
   "required_extras, ttl_ms, idle_ttl_ms, nonce, metadata, environment, created_at_ms, "        \
   "failure, generation, next_exec, ttl_from_ms, limits_unsettled, network, "                   \
   "on_ttl, auto_resume, paused_at_ms, snapshot_id, inherited_bytes, restoring, checkpoint, "   \
-  "isolation, volumes, persistence, exec_user, exec_directory"
+  "isolation, volumes, persistence, exec_user, exec_directory, transient"
 
 // What a sandbox is shown as.
 #define SHOWN_STATE "iif(state = 'running' AND paused_at_ms <> 0, 'paused', state)"
@@ -63,6 +63,7 @@ Result<SandboxRow> read_row(Query& query) {
   row.persistence = query.text();
   row.user = query.text();
   row.directory = query.text();
+  row.transient = query.uint32() != 0;
   ATOLL_TRY_VOID(query.row_done());
   ATOLL_TRY(row.volumes, decode_volume_uses(volumes));
   return row;
@@ -105,7 +106,7 @@ Result<void> SandboxRows::insert(const SandboxRow& row) {
   auto inserted = database_.run(
       "INSERT INTO sandboxes (" SANDBOX_COLUMNS
       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row.id.view(), row.tenant.number(), Blob(row.image.bytes()), row.name, row.state,
       row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes,
       row.output_bytes, row.open_files, row.disk_bytes_per_second, row.on_oom, row.cpu_time_ms,
@@ -114,7 +115,7 @@ Result<void> SandboxRows::insert(const SandboxRow& row) {
       row.ttl_from_ms, uint32_t{row.limits_unsettled}, row.network, row.on_ttl,
       uint32_t{row.auto_resume}, row.paused_at_ms, snapshot, row.inherited_bytes,
       uint32_t{row.restoring}, row.checkpoint, row.isolation, encode_volume_uses(row.volumes),
-      row.persistence, row.user, row.directory);
+      row.persistence, row.user, row.directory, uint32_t{row.transient});
   if (inserted) return {};
   Error error = std::move(inserted).error();
   if (row.name && error.code() == Code::kConflict)
@@ -198,7 +199,7 @@ Result<std::vector<SandboxRow>> SandboxRows::list(TenantId tenant, const Sandbox
   ATOLL_TRY(Query query,
             database_.query("SELECT " SANDBOX_COLUMNS " FROM sandboxes "
                             "WHERE tenant_id = ? AND (created_at_ms, sandbox_id) > (?, ?) "
-                            "AND " SHOWN_STATE " = coalesce(?, " SHOWN_STATE ") "
+                            "AND transient = 0 AND " SHOWN_STATE " = coalesce(?, " SHOWN_STATE ") "
                             "AND NOT EXISTS (SELECT 1 FROM json_each(?) AS pair WHERE NOT EXISTS "
                             "(SELECT 1 FROM json_each(sandboxes.metadata) AS held "
                             "WHERE held.key = pair.value ->> 0 AND held.value = pair.value ->> 1)) "

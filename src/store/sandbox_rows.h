@@ -62,6 +62,7 @@ struct SandboxRow {
   bool limits_unsettled = false;
   std::string persistence = "ephemeral";  // "ephemeral" | "persistent": what its files survive
   std::vector<VolumeUse> volumes = {};    // that are mounted in it; from its create on
+  bool transient = false;  // of one of our own works: in no list, and gone at the next start
 };
 
 // A place in a tenant's list. It carries the whole sort key, so paging goes on at the right place

@@ -7,7 +7,8 @@ namespace {
 
 #define SNAPSHOT_COLUMNS                                                                   \
   "snapshot_id, tenant_id, sandbox_id, image, parent_id, label, metadata, reason, bytes, " \
-  "created_at_ms, template_name, cpu_millis, memory_bytes, pids, disk_bytes"
+  "created_at_ms, template_name, cpu_millis, memory_bytes, pids, disk_bytes, manifest, "   \
+  "sealed_bytes"
 
 Result<SnapshotRow> read_row(Query& query) {
   std::string text = query.text();
@@ -29,6 +30,8 @@ Result<SnapshotRow> read_row(Query& query) {
   row.memory_bytes = query.uint64();
   row.pids = query.uint32();
   row.disk_bytes = query.uint64();
+  if (auto manifest = query.text_or_null()) row.manifest = Digest::parse(*manifest);
+  row.sealed_bytes = query.uint64();
   ATOLL_TRY_VOID(query.row_done());
   return row;
 }
@@ -47,6 +50,10 @@ std::optional<std::string_view> text_of(const std::optional<SnapshotId>& id) {
   return id ? std::optional(id->view()) : std::nullopt;
 }
 
+std::optional<std::string> text_of(const std::optional<Digest>& digest) {
+  return digest ? std::optional(digest->string()) : std::nullopt;
+}
+
 Result<uint64_t> single_number(Query query) {
   ATOLL_TRY(bool found, query.next());
   ATOLL_CHECK(found);
@@ -59,12 +66,13 @@ Result<uint64_t> single_number(Query query) {
 
 Result<void> SnapshotRows::insert(const SnapshotRow& row) {
   ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
-  auto inserted = database_.run(
-      "INSERT INTO snapshots (" SNAPSHOT_COLUMNS
-      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      row.id.view(), row.tenant.number(), row.sandbox.view(), Blob(row.image.bytes()),
-      text_of(row.parent), row.label, row.metadata, row.reason, row.bytes, row.created_at_ms,
-      row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes);
+  auto inserted =
+      database_.run("INSERT INTO snapshots (" SNAPSHOT_COLUMNS
+                    ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    row.id.view(), row.tenant.number(), row.sandbox.view(), Blob(row.image.bytes()),
+                    text_of(row.parent), row.label, row.metadata, row.reason, row.bytes,
+                    row.created_at_ms, row.template_name, row.cpu_millis, row.memory_bytes,
+                    row.pids, row.disk_bytes, text_of(row.manifest), row.sealed_bytes);
   if (!inserted) return std::move(inserted).error().with_context("insert snapshot");
   ATOLL_TRY([[maybe_unused]] int64_t changed,
             database_.run("UPDATE sandboxes SET snapshot_id = ? "
@@ -127,6 +135,29 @@ Result<std::optional<SnapshotId>> SnapshotRows::remove(TenantId tenant, const Sn
                           tenant.number(), id.view()));
   ATOLL_TRY_VOID(transaction.commit());
   return row->parent;
+}
+
+Result<void> SnapshotRows::set_sealed(const SnapshotRow& row) {
+  ATOLL_TRY(int64_t changed, database_.run("UPDATE snapshots SET manifest = ?, sealed_bytes = ? "
+                                           "WHERE tenant_id = ? AND snapshot_id = ?",
+                                           text_of(row.manifest), row.sealed_bytes,
+                                           row.tenant.number(), row.id.view()));
+  if (changed == 1) return {};
+  return Error(Code::kNotFound, "there is no snapshot " + row.id.string());
+}
+
+Result<std::vector<Digest>> SnapshotRows::all_manifests() {
+  ATOLL_TRY(Query query,
+            database_.query("SELECT manifest FROM snapshots WHERE manifest IS NOT NULL"));
+  std::vector<Digest> manifests;
+  while (true) {
+    ATOLL_TRY(bool found, query.next());
+    if (!found) return manifests;
+    auto manifest = Digest::parse(query.text());
+    if (!manifest) return Error(Code::kCorrupt, "read snapshots: a malformed manifest");
+    manifests.push_back(*manifest);
+    ATOLL_TRY_VOID(query.row_done());
+  }
 }
 
 Result<std::vector<SnapshotRow>> SnapshotRows::all() {

@@ -33,6 +33,9 @@ struct SnapshotRow {
   uint64_t memory_bytes = 0;
   uint32_t pids = 0;
   uint64_t disk_bytes = 0;
+  // Of one that is sealed: the blob that names all others, and how many bytes they have.
+  std::optional<Digest> manifest = {};
+  uint64_t sealed_bytes = 0;
 };
 
 // Part of a tenant's list, the oldest first.
@@ -58,6 +61,11 @@ class SnapshotRows {
   // Gives its parent, to which kAdopt leaves its children; and the sandboxes that come from it go
   // there in any case. kConflict with reason snapshot_has_children; kNotFound.
   Result<std::optional<SnapshotId>> remove(TenantId tenant, const SnapshotId& id, Orphans orphans);
+
+  // manifest and sealed_bytes, as in `row`. kNotFound.
+  Result<void> set_sealed(const SnapshotRow& row);
+  // Of every tenant: what is needed of the blobs.
+  Result<std::vector<Digest>> all_manifests();
 
   // At start-up, of all tenants.
   Result<std::vector<SnapshotRow>> all();

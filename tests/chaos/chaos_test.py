@@ -20,7 +20,7 @@ RANDOM_KILLS = 200 if LONG else 20
 READY_SECONDS = 1.0
 # What is promised to survive ten times at each point.
 STATE_ROUNDS = 10 if LONG else 1
-STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete")
+STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete", "seal")
 
 # Where atolld dies, and the request on whose way that is.
 DAEMON_POINTS = {
@@ -39,6 +39,9 @@ DAEMON_POINTS = {
     "rollback.kept": "roll_back", "rollback.row": "roll_back", "rollback.removed": "roll_back",
     "rollback.done": "roll_back",
     "volume.made": "store", "volume.row": "store", "volume.unlisted": "store",
+    "seal.part": "seal", "seal.signed": "seal", "seal.stored": "seal", "seal.row": "seal",
+    "import.part": "seal", "import.stored": "seal", "import.made": "seal",
+    "import.unpacked": "seal", "import.kept": "seal", "collect.done": "seal",
 }
 # Where the warden dies. Launches and removals are children of it: launch.… and remove.… end one of
 # those, the others the warden itself.
@@ -171,12 +174,40 @@ class Chaos(atoll.SystemTest):
         read = self.again_until(200, "GET", f"/v1/sandboxes/{child}/files/tmp/kept")
         self.assertEqual(read.body, b"kept")
         for each in self.again_until(200, "GET", "/v1/snapshots").json["snapshots"]:
-            path = f"/v1/snapshots/{each['id']}?children=adopt"
-
-            def gone():
-                return self.atoll.try_request("DELETE", path).status in (204, 404)
-            atoll.wait_for("the snapshot to be gone", gone, 20)
+            self.delete_snapshot(each["id"])
         self.assertEqual(self.again_until(200, "GET", "/v1/snapshots").json["snapshots"], [])
+
+    def seal(self):
+        """A sealed snapshot leaves, comes back and is whole, or nobody sees it; in the end neither
+        a blob nor a sandbox of ours is left."""
+        kind = {"Content-Type": "application/octet-stream"}
+        path = f"/v1/sandboxes/{self.sandbox}/files/tmp/kept"
+        self.assertIn(self.atoll.request("PUT", path, b"kept" * 100_000, headers=kind).status,
+                      (200, 201))
+        made = self.again_until(201, "POST", f"/v1/sandboxes/{self.sandbox}/snapshots", {}).json
+        self.again_until(200, "POST", f"/v1/snapshots/{made['id']}/seal")
+        pack = self.again_until(200, "GET", f"/v1/snapshots/{made['id']}/pack").body
+        self.again_until(201, "POST", "/v1/snapshots", pack)
+        for each in self.again_until(200, "GET", "/v1/snapshots").json["snapshots"]:
+            body = {"snapshot": each["id"]}
+            child = self.again_until(201, "POST", "/v1/sandboxes", body).json["id"]
+            read = self.again_until(200, "GET", f"/v1/sandboxes/{child}/files/tmp/kept")
+            self.assertEqual(read.body, b"kept" * 100_000)
+            if each["stage"] == "sealed":
+                again = self.again_until(200, "GET", f"/v1/snapshots/{each['id']}/pack").body
+                self.assertEqual(again, pack)
+            self.again_until(204, "DELETE", f"/v1/sandboxes/{child}")
+            self.delete_snapshot(each["id"])
+        blobs = os.path.join(self.atoll.directory, "daemon", "blobs")
+        atoll.wait_for("no blob to be left", lambda: not any(
+            names for _, _, names in os.walk(blobs)), 20)
+
+    def delete_snapshot(self, snapshot):
+        path = f"/v1/snapshots/{snapshot}?children=adopt"
+
+        def gone():
+            return self.atoll.try_request("DELETE", path).status in (204, 404)
+        atoll.wait_for("the snapshot to be gone", gone, 20)
 
     def roll_back(self):
         """Either nothing happened or it is rolled back; the sandbox is there and can be used."""

@@ -29,24 +29,6 @@ Error no_such_snapshot() {
   return Error(Code::kNotFound, "there is no such snapshot").with_reason("snapshot_not_found");
 }
 
-json::object snapshot_json(const store::SnapshotRow& row) {
-  json::object object;
-  object["id"] = row.id.view();
-  object["parent"] = nullptr;
-  if (row.parent) object["parent"] = row.parent->view();
-  object["sandbox"] = row.sandbox.view();
-  object["label"] = row.label;
-  json::error_code error;
-  object["metadata"] = json::parse(row.metadata, error);
-  object["reason"] = row.reason;
-  object["stage"] = "local";
-  object["memory"] = false;
-  object["template"] = row.template_name;
-  object["bytes"] = row.bytes;
-  object["created_at"] = to_rfc3339(WallTime{std::chrono::milliseconds(row.created_at_ms)});
-  return object;
-}
-
 Result<CutSnapshot> parse_cut(std::string_view body) {
   ATOLL_TRY(json::object object, parse_object(body));
   CutSnapshot request;
@@ -134,6 +116,26 @@ http::Task<Reply> remove(Call& call, Sandboxes&, Snapshots& snapshots) {
 }
 
 }  // namespace
+
+json::object snapshot_json(const store::SnapshotRow& row) {
+  json::object object;
+  object["id"] = row.id.view();
+  object["parent"] = nullptr;
+  if (row.parent) object["parent"] = row.parent->view();
+  object["sandbox"] = row.sandbox.view();
+  object["label"] = row.label;
+  json::error_code error;
+  object["metadata"] = json::parse(row.metadata, error);
+  object["reason"] = row.reason;
+  object["stage"] = row.manifest ? "sealed" : "local";
+  object["memory"] = false;
+  object["template"] = row.template_name;
+  object["bytes"] = row.bytes;
+  object["sealed_bytes"] = nullptr;
+  if (row.manifest) object["sealed_bytes"] = row.sealed_bytes;
+  object["created_at"] = to_rfc3339(WallTime{std::chrono::milliseconds(row.created_at_ms)});
+  return object;
+}
 
 void add_snapshot_routes(Router& router, Sandboxes& sandboxes, Snapshots& snapshots) {
   using http::Method;

@@ -21,12 +21,14 @@ constexpr StateRule kRules[] = {
     {"daemon/local.key", Kind::kFile, Owner::kDaemon, 0600, 0700},
     {"daemon/port.key", Kind::kFile, Owner::kDaemon, 0600, 0700},
     {"daemon/artifacts", Kind::kTree, Owner::kDaemon, 0600, 0700},
+    {"daemon/blobs", Kind::kTree, Owner::kDaemon, 0600, 0700},
     {"daemon/outputs", Kind::kTree, Owner::kDaemon, 0600, 0700},
     {"daemon/packs", Kind::kTree, Owner::kDaemon, 0600, 0700},
     {kImagesPath, Kind::kTree, Owner::kRoot, 0644, 0755},
     {"templates", Kind::kTree, Owner::kRoot, 0644, 0755},
     {"receipt.key", Kind::kFile, Owner::kRoot, 0600, 0755},
     {"receipt.pub", Kind::kFile, Owner::kRoot, 0644, 0755},
+    {"trusted-keys", Kind::kFile, Owner::kRoot, 0644, 0755},
 };
 
 constexpr std::string_view kLeftOut[] = {"backup.lock",
