@@ -26,6 +26,11 @@ Result<Fd> watch_children() {
   return fd;
 }
 
+Place place_of(const GuestLimits& guest) {
+  if (guest.memory_bytes == 0) return Place::kJail;
+  return guest.kind == GuestKind::kSentry ? Place::kSentry : Place::kMachine;
+}
+
 }  // namespace
 
 struct Agent::Parts {
@@ -50,12 +55,20 @@ Result<Agent> Agent::create(Birth birth) {
   OfLeaves of_leaves = birth.spawner ? OfLeaves::kNotCounted : OfLeaves::kCounted;
   ATOLL_TRY(Launcher made, Launcher::create(std::move(birth.spawner)));
   auto launcher = std::make_unique<Launcher>(std::move(made));
+  Place place = place_of(birth.guest);
+  std::optional<LimitWatch> limits;
+  if (place == Place::kSentry) {
+    launcher->limit_leaves(birth.guest.pids);
+    // The count of refused forks is the watch's own.
+    limits.emplace(birth.guest, Fd(fcntl(birth.pids_events.get(), F_DUPFD_CLOEXEC, 0)));
+  }
   ATOLL_TRY(Counters counters,
             Counters::create(std::move(birth.memory_events), std::move(birth.pids_events),
                              std::move(birth.memory_peak), of_leaves));
   ATOLL_TRY(Fd root, open_file("/", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd children, watch_children());
-  ATOLL_TRY(Fd events, open_at(birth.cgroup.get(), "cgroup.events", O_RDONLY));
+  auto events = open_at(birth.cgroup.get(), "cgroup.events", O_RDONLY);
+  if (!events && place != Place::kSentry) return std::move(events).error();
   Fd cgroup(fcntl(birth.cgroup.get(), F_DUPFD_CLOEXEC, 0));
   if (!cgroup) return Error::system("dup cgroup");
   ChannelTable channels(std::move(cgroup), *launcher);
@@ -64,8 +77,9 @@ Result<Agent> Agent::create(Birth birth) {
                    .counters = std::move(counters),
                    .oom = OomWatch(std::move(birth.oom_notice), birth.on_oom),
                    .layer = LayerProbe(std::move(root)),
-                   .freeze = FreezeWatch(std::move(events)),
-                   .place = birth.guest.memory_bytes != 0 ? Place::kMachine : Place::kJail});
+                   .freeze = FreezeWatch(events ? std::move(*events) : Fd()),
+                   .place = place,
+                   .limits = std::move(limits)});
   // A sandbox that cannot be looked at is not born.
   if (birth.probe) ATOLL_TRY_VOID(execs.probe(std::move(birth.probe)));
   return Agent(std::move(birth), {.launcher = std::move(launcher),

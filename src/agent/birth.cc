@@ -12,6 +12,7 @@
 
 #include "base/crash_point.h"
 #include "base/file.h"
+#include "linux/descriptors.h"
 
 namespace atl::agent {
 namespace {
@@ -79,7 +80,8 @@ Result<void> harden_process(int last_fd) {
   ATOLL_TRY_VOID(open_standard_streams());
   auto last = static_cast<unsigned>(last_fd);
   if (close_range(3, last, CLOSE_RANGE_CLOEXEC) != 0) return Error::system("set close-on-exec");
-  if (close_range(last + 1, ~0u, 0) != 0) return Error::system("close inherited descriptors");
+  if (close_range(last + 1, linux::kHighestDescriptor, 0) != 0)
+    return Error::system("close inherited descriptors");
   return {};
 }
 

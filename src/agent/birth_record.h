@@ -46,6 +46,13 @@ inline constexpr uint16_t kBirthVersion = 2;
 // How the agent's program is called where the sandbox is a machine: as its keeper.
 inline constexpr const char* kKeeperRole = "keeper";
 
+// The same where it is gVisor's.
+inline constexpr const char* kSentryKeeperRole = "sentry-keeper";
+
+// What stands between the programs and the jail: a machine with a kernel of its own, or gVisor's
+// sentry, a kernel that is a program.
+enum class GuestKind : uint32_t { kMachine = 0, kSentry = 1 };
+
 // What is enforced inside of a machine, where the warden's groups do not reach. All zero: there is
 // none.
 struct GuestLimits {
@@ -54,7 +61,7 @@ struct GuestLimits {
   uint32_t cpu_millis;
   uint32_t pids;
   uint32_t open_files;  // of each process, soft and hard
-  uint32_t reserved;
+  GuestKind kind;
 };
 static_assert(sizeof(GuestLimits) == 32);
 

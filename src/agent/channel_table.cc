@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/ids.h"
 #include "linux/clone.h"
+#include "linux/descriptors.h"
 #include "linux/unix_socket.h"
 
 namespace atl::agent {
@@ -32,7 +33,7 @@ Result<Fd> open_imprint(ExecTable& execs, uint32_t exec) {
   // Of the agent it has nothing else.
   auto theirs = static_cast<unsigned>(pair.theirs.get());
   close_range(STDERR_FILENO + 1, theirs - 1, 0);
-  close_range(theirs + 1, ~0u, 0);
+  close_range(theirs + 1, linux::kHighestDescriptor, 0);
   auto taken = take_imprint(*program, kControlFd, pair.theirs.get());
   if (!taken) (void)write_all(pair.theirs.get(), taken.error().message());
   _exit(0);

@@ -7,18 +7,24 @@
 namespace atl::agent {
 namespace {
 
-constexpr filter::Program kProgram = filter::compile_policy();
-static_assert(kProgram.fits);
+using filter::Caller;
+
+template <Caller kCaller>
+constexpr filter::Program kProgram = filter::compile_policy(kCaller);
 
 // Without the room that compiling needed.
+template <Caller kCaller>
 constexpr auto kInstructions = [] {
-  std::array<sock_filter, kProgram.size> instructions = {};
-  std::copy_n(kProgram.instructions.begin(), kProgram.size, instructions.begin());
+  static_assert(kProgram<kCaller>.fits);
+  std::array<sock_filter, kProgram<kCaller>.size> instructions = {};
+  std::copy_n(kProgram<kCaller>.instructions.begin(), instructions.size(), instructions.begin());
   return instructions;
 }();
 
 }  // namespace
 
-std::span<const sock_filter> exec_filter() { return kInstructions; }
+std::span<const sock_filter> exec_filter() { return kInstructions<Caller::kProgram>; }
+
+std::span<const sock_filter> sentry_filter() { return kInstructions<Caller::kSentry>; }
 
 }  // namespace atl::agent

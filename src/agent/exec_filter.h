@@ -10,4 +10,7 @@ namespace atl::agent {
 
 std::span<const sock_filter> exec_filter();
 
+// That of gVisor's sentry, which stands between the programs and the jail.
+std::span<const sock_filter> sentry_filter();
+
 }  // namespace atl::agent

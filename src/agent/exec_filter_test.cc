@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -26,14 +27,19 @@ constexpr uint32_t failed(int error) { return SECCOMP_RET_ERRNO | static_cast<ui
 
 using Arguments = std::array<uint64_t, 3>;
 
-uint32_t ask(uint32_t number, Arguments arguments = {}, uint32_t architecture = AUDIT_ARCH_X86_64) {
+uint32_t ask_of(std::span<const sock_filter> filter, uint32_t number, Arguments arguments = {},
+                uint32_t architecture = AUDIT_ARCH_X86_64) {
   seccomp_data call = {};
   call.nr = static_cast<int>(number);
   call.arch = architecture;
   for (size_t i = 0; i < arguments.size(); ++i) call.args[i] = arguments[i];
-  auto action = linux::run_filter_program(exec_filter(), call);
+  auto action = linux::run_filter_program(filter, call);
   EXPECT_TRUE(action.ok()) << action.error().message();
   return action.ok() ? *action : 0;
+}
+
+uint32_t ask(uint32_t number, Arguments arguments = {}, uint32_t architecture = AUDIT_ARCH_X86_64) {
+  return ask_of(exec_filter(), number, arguments, architecture);
 }
 
 struct Range {
@@ -234,6 +240,17 @@ TEST(ExecFilter, PersonalityPrctlAndNodes) {
     EXPECT_EQ(ask(SYS_mknod, {0, type | 0644, 0}), failed(EPERM)) << type;
     EXPECT_EQ(ask(SYS_mknodat, {0, 0, type | 0644 | 0x7'0000'0000}), failed(EPERM)) << type;
   }
+}
+
+TEST(SentryFilter, DiffersFromThatOfProgramsByPtraceAndNeverKills) {
+  for (uint32_t number = 0; number < 600; ++number) {
+    uint32_t wanted = number == 101 ? kAllow : ask(number);
+    EXPECT_EQ(ask_of(sentry_filter(), number), wanted) << number;
+  }
+  EXPECT_EQ(ask(101), failed(EPERM));
+  EXPECT_EQ(ask_of(sentry_filter(), 1, {}, AUDIT_ARCH_I386), failed(ENOSYS));
+  EXPECT_EQ(ask_of(sentry_filter(), 0x40000001), failed(ENOSYS));
+  EXPECT_EQ(ask_of(sentry_filter(), SYS_unshare, {CLONE_NEWUSER}), failed(EPERM));
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ ExecTable::ExecTable(Parts parts)
       oom_(std::move(parts.oom)),
       layer_(std::move(parts.layer)),
       freeze_(std::move(parts.freeze)),
-      place_(parts.place) {}
+      place_(parts.place),
+      limit_watch_(std::move(parts.limits)) {}
 
 Result<void> ExecTable::probe(Fd socket) {
   Leaf leaf(cgroup_.get(), 0);
@@ -267,7 +268,7 @@ void ExecTable::put_off(SteadyTime since) {
 }
 
 void ExecTable::notice_standstill(SteadyTime current) {
-  if (place_ != Place::kMachine) return;
+  if (place_ == Place::kJail) return;
   if (looks_at_ && current > *looks_at_ + kStandstill) {
     put_off(*looks_at_);
     // Set anew, the quota has no debt: it counts that time as used, and nothing would run for as
@@ -276,6 +277,18 @@ void ExecTable::notice_standstill(SteadyTime current) {
     if (quota) (void)write_file_at(cgroup_.get(), "cpu.max", *quota);
   }
   looks_at_ = current + kLook;
+}
+
+// As the kernel of a host does: the one that uses most ends.
+void ExecTable::look_at_limits(SteadyTime current) {
+  std::vector<Leaf> leaves;
+  for (auto& [number, exec] : execs_) leaves.push_back(exec.program().leaf());
+  for (auto& [number, remains] : remains_) leaves.push_back(remains.leaf());
+  auto worst = limit_watch_->look(leaves, current);
+  if (!worst) return;
+  if (Exec* exec = find(*worst)) exec->program().end(Cause::kMemory);
+  auto left = remains_.find(*worst);
+  if (left != remains_.end()) left->second.kill();
 }
 
 void ExecTable::end_all_for_memory() {
@@ -292,6 +305,7 @@ std::optional<SteadyTime> ExecTable::next_deadline() {
   take_earlier(earliest, oom_.check_at());
   take_earlier(earliest, layer_.deadline());
   if (!execs_.empty()) take_earlier(earliest, looks_at_);
+  if (limit_watch_ && !execs_.empty()) take_earlier(earliest, limit_watch_->looks_at());
   return earliest;
 }
 
@@ -299,6 +313,7 @@ void ExecTable::check_deadlines() {
   SteadyTime current = now();
   notice_standstill(current);
   if (oom_.check_at() && oom_.check(counters_.read().memory_kills, current)) end_all_for_memory();
+  if (limit_watch_ && !execs_.empty()) look_at_limits(current);
   layer_.check_deadline(current);
   if (!freeze_.frozen_since())
     for (auto& [number, exec] : execs_) exec.program().check_deadline(current);

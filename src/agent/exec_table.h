@@ -11,6 +11,7 @@
 #include "agent/freeze_watch.h"
 #include "agent/launcher.h"
 #include "agent/layer_probe.h"
+#include "agent/limit_watch.h"
 #include "agent/oom_watch.h"
 #include "agent/poll_set.h"
 
@@ -21,8 +22,9 @@ struct ReapedChild {
   int wait_status = 0;
 };
 
-// A machine may stand still as a whole, while its clock goes on and nobody inside is told.
-enum class Place : uint8_t { kJail, kMachine };
+// A machine may stand still as a whole, while its clock goes on and nobody inside is told; so may
+// gVisor's sentry, whose groups enforce no limit of memory besides.
+enum class Place : uint8_t { kJail, kMachine, kSentry };
 
 class ExecTable {
  public:
@@ -34,6 +36,7 @@ class ExecTable {
     LayerProbe layer;
     FreezeWatch freeze;
     Place place;
+    std::optional<LimitWatch> limits = {};  // in a sentry
   };
   explicit ExecTable(Parts parts);
 
@@ -79,6 +82,7 @@ class ExecTable {
   Exec* find_by_pid(pid_t pid);
   void layer_answered(const LayerProbe::Answer& answer);
   void end_all_for_memory();
+  void look_at_limits(SteadyTime now);
   void freeze_noticed();
   // No time has passed for any exec since then.
   void put_off(SteadyTime since);
@@ -92,6 +96,7 @@ class ExecTable {
   LayerProbe layer_;
   FreezeWatch freeze_;
   Place place_;
+  std::optional<LimitWatch> limit_watch_;
   std::optional<SteadyTime> looks_at_;  // again, in a machine
   std::map<uint32_t, Exec> execs_;
   std::map<uint32_t, Remains> remains_;

@@ -16,6 +16,7 @@
 #include "agent/file_watch.h"
 #include "agent/file_wire.h"
 #include "agent/file_write.h"
+#include "linux/descriptors.h"
 
 namespace atl::agent {
 namespace {
@@ -78,7 +79,7 @@ void run_file_worker(int socket, const FileRequest& request) {
   // It lives for one operation: the agent's thrift would cost it a mapping for each buffer.
   mallopt(M_MMAP_THRESHOLD, 4 * 1024 * 1024);
   mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
-  close_range(STDERR_FILENO + 1, ~0u, 0);
+  close_range(STDERR_FILENO + 1, linux::kHighestDescriptor, 0);
   FileWire wire(socket);
   auto done = perform(request, wire);
   auto last =

@@ -8,7 +8,7 @@
 namespace atl::agent {
 
 void FreezeWatch::add_watches(PollSet& polls) const {
-  polls.add(events_.get(), POLLPRI, {Source::kFrozen});
+  if (events_) polls.add(events_.get(), POLLPRI, {Source::kFrozen});
 }
 
 std::optional<SteadyTime> FreezeWatch::noticed(SteadyTime now) {

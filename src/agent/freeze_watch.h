@@ -1,6 +1,7 @@
 // Tells when the programs of the sandbox were stopped and go on: by cgroup.events of the group that
 // holds them all and that the warden freezes. The agent is in another and runs on, so nobody has to
-// tell it, and what was frozen counts for nothing whoever dies meanwhile.
+// tell it, and what was frozen counts for nothing whoever dies meanwhile. Without such a file (in
+// gVisor, which is stopped as a whole) there is nothing to notice.
 #pragma once
 
 #include <optional>

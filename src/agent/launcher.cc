@@ -40,8 +40,7 @@ Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
   ATOLL_TRY(ProgramStreams streams, open_streams(start));
   ATOLL_TRY(Pipe report, make_output_pipe());
   ATOLL_TRY_VOID(check_spare_descriptors(report.write_end.get()));
-  auto created = leaf.create();
-  if (!created) return failed("mkdir cgroup", created.error().system_errno());
+  ATOLL_TRY_VOID(make_leaf(leaf));
   auto directory = leaf.open_directory();
   if (!directory) return failed("open cgroup", directory.error().system_errno());
   const auto& programs = streams.programs;
@@ -60,6 +59,13 @@ Result<Launched> Launcher::launch(const Leaf& leaf, const Start& start,
   launched.control = std::move(streams.ours.control);
   launched.report = std::move(report.read_end);
   return launched;
+}
+
+Result<void> Launcher::make_leaf(const Leaf& leaf) const {
+  auto created = leaf.create();
+  if (created && leaf_pids_ != 0) created = leaf.limit_processes(leaf_pids_);
+  if (!created) return failed("mkdir cgroup", created.error().system_errno());
+  return {};
 }
 
 bool Launcher::lend_imprint(uint32_t number, Fd imprint) {
@@ -89,8 +95,7 @@ Result<Launched> Launcher::launch_beside(const Leaf& leaf, const Start& start,
 Result<Launched> Launcher::launch_worker(const Leaf& leaf, const FileRequest& request,
                                          std::string_view payload, int socket) {
   ATOLL_TRY_VOID(check_spare_descriptors(socket));
-  auto created = leaf.create();
-  if (!created) return failed("mkdir cgroup", created.error().system_errno());
+  ATOLL_TRY_VOID(make_leaf(leaf));
   auto directory = leaf.open_directory();
   if (!directory) return failed("open cgroup", directory.error().system_errno());
   StartFds fds = {.leaf = directory->get(),

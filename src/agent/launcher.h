@@ -22,6 +22,9 @@ class Launcher {
   // Raises this process's limit of open files. Without a spawner the agent clones by itself.
   static Result<Launcher> create(Fd spawner_socket);
 
+  // Where the limit of the group above does not count for leaves (gVisor's): each gets it.
+  void limit_leaves(uint32_t pids) { leaf_pids_ = pids; }
+
   // An error names the operation alone, as StartFailed does. The leaf may be there after an error,
   // and even a process in it.
   // `standard_input` is for a program without input and terminal, and stays the caller's.
@@ -50,6 +53,7 @@ class Launcher {
 
  private:
   Launcher() = default;
+  Result<void> make_leaf(const Leaf& leaf) const;
   // What the spawner has started.
   Result<Launched> take_spawned(Result<pid_t> pid) const;
   Result<Launched> clone_into(const Start& start, std::string_view start_payload,
@@ -60,6 +64,7 @@ class Launcher {
   OpenFilesLimits open_files_ = {};
   bool has_spawner_ = false;
   Spawner spawner_;
+  uint32_t leaf_pids_ = 0;  // 0: the group above has the limit
   uint32_t imprint_for_ = 0;
   Fd imprint_;
 };

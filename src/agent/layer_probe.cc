@@ -23,7 +23,7 @@ bool means_full(int system_errno) { return system_errno == EDQUOT || system_errn
 // Overlays have nameless files since Linux 6.3.
 Fd open_nameless(int directory) {
   Fd file(openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
-  if (file || errno != EOPNOTSUPP) return file;
+  if (file || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
   int flags = O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
   file = Fd(openat(directory, kFallbackName, flags, 0600));
   int failure = errno;

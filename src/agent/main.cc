@@ -2,6 +2,8 @@
 // atoll-agent spawner    its helper where limits are in v1 cgroups; descriptor 3 is the agent's
 // socket
 // atoll-agent keeper     process 1 of a jail in which a machine runs, with the agent in that
+// atoll-agent sentry-keeper, sentry, sentry-guest    process 1 of a jail in which gVisor runs, what
+//                        becomes gVisor's sentry, and process 1 inside of that, the agent
 // /init                  the first process of that machine, which starts the agent there
 #include <malloc.h>
 #include <unistd.h>
@@ -9,6 +11,9 @@
 #include "agent/agent.h"
 #include "agent/spawner.h"
 #include "base/file.h"
+#include "gvisor/guest.h"
+#include "gvisor/keeper.h"
+#include "gvisor/sentry.h"
 #include "microvm/guest.h"
 #include "microvm/keeper.h"
 
@@ -29,7 +34,11 @@ Result<void> run_agent() {
 
 Result<void> run(std::string_view mode) {
   if (mode == "spawner") return run_spawner();
-  return mode == kKeeperRole ? microvm::run_keeper() : run_agent();
+  if (mode == kKeeperRole) return microvm::run_keeper();
+  if (mode == kSentryKeeperRole) return gvisor::run_keeper();
+  if (mode == gvisor::kSentryRole) return gvisor::run_sentry();
+  if (mode == gvisor::kGuestRole) ATOLL_TRY_VOID(gvisor::become_agent());
+  return run_agent();
 }
 
 }  // namespace

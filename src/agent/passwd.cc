@@ -1,9 +1,7 @@
 #include "agent/passwd.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <charconv>
 
 #include "base/file.h"
+#include "linux/open_resolved.h"
 
 namespace atl::agent {
 namespace {
@@ -121,10 +120,10 @@ void add_groups(Account& account, std::string_view group) {
 // Not across mounts: what /proc and /dev call regular files may wait or do something.
 std::string read_accounts(const char* path) {
   Fd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  open_how how = {};
-  how.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-  Fd file(static_cast<int>(syscall(SYS_openat2, root.get(), path, &how, sizeof how)));
+  Fd file =
+      linux::open_resolved(root.get(), path,
+                           {.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY,
+                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV});
   struct stat status;
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
   if (static_cast<uint64_t>(status.st_size) > kMaxAccountsBytes) return {};

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "agent/birth_record.h"
-#include "agent/exec_filter.h"
 #include "agent/launcher.h"
 #include "linux/file_rules.h"
 #include "linux/process_facts.h"
@@ -45,9 +44,8 @@ Result<int> count_landlock_layers() {
   return kMaxLandlockLayers - added;
 }
 
-Result<linux::Facts> facts_inside() {
+Result<linux::Facts> facts_inside(std::span<const sock_filter> filter) {
   ATOLL_TRY(linux::Facts facts, linux::read_process_facts("/proc/self"));
-  std::span<const sock_filter> filter = exec_filter();
   facts.push_back({"seccomp.filter", linux::as_blob({reinterpret_cast<const char*>(filter.data()),
                                                      filter.size_bytes()})});
   facts.push_back({"kernel", linux::kernel_release()});
@@ -72,20 +70,20 @@ Result<void> await_walls(int report) {
   return Error::from_errno(step_name(failure.step), failure.system_errno);
 }
 
-Result<Launched> launch_probe(Launcher& launcher, const Leaf& leaf, int socket) {
+Result<Launched> launch_probe(Launcher& launcher, const Leaf& leaf, int socket, Becomes probe) {
   // A user by number: nothing of the image takes part.
   Start start = {.arguments = {"probe"}, .environment = {}, .directory = "/", .user = "1000:1000"};
   std::string payload = encode(leaf.number(), start).substr(kHeaderBytes);
-  ATOLL_TRY(Launched launched, launcher.launch(leaf, start, payload, socket, Becomes::kProbe));
+  ATOLL_TRY(Launched launched, launcher.launch(leaf, start, payload, socket, probe));
   ATOLL_TRY_VOID(await_walls(launched.report.get()));
   return launched;
 }
 
 }  // namespace
 
-Result<void> run_probe() {
+Result<void> run_probe(std::span<const sock_filter> filter) {
   ATOLL_TRY_VOID(send_message(STDIN_FILENO, kProbeHere, ""));
-  auto facts = facts_inside();
+  auto facts = facts_inside(filter);
   if (!facts) return send_message(STDIN_FILENO, kProbeFailed, facts.error().message());
   ATOLL_TRY_VOID(send_message(STDIN_FILENO, kProbeFacts, linux::encode_facts(*facts)));
   char release;
@@ -94,8 +92,8 @@ Result<void> run_probe() {
   return {};
 }
 
-Result<Launched> start_probe(Launcher& launcher, const Leaf& leaf, Fd socket) {
-  auto launched = launch_probe(launcher, leaf, socket.get());
+Result<Launched> start_probe(Launcher& launcher, const Leaf& leaf, Fd socket, Becomes probe) {
+  auto launched = launch_probe(launcher, leaf, socket.get(), probe);
   if (!launched) (void)send_message(socket.get(), kProbeFailed, launched.error().message());
   return launched;
 }

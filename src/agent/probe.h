@@ -9,6 +9,11 @@
 // kProbeFailed and why there is no probe; one byte comes back.
 #pragma once
 
+#include <linux/filter.h>
+
+#include <span>
+
+#include "agent/process_start.h"
 #include "base/fd.h"
 #include "base/result.h"
 
@@ -18,11 +23,13 @@ class Launcher;
 class Leaf;
 struct Launched;
 
-// In the probe, behind all walls and with the standard descriptors only: does all of it.
-Result<void> run_probe();
+// In the probe, behind all walls and with the standard descriptors only: does all of it. `filter`
+// is the one that it was given.
+Result<void> run_probe(std::span<const sock_filter> filter);
 
 // In the agent: starts it and returns when it stands behind all walls. A failure has been told to
-// the warden.
-Result<Launched> start_probe(Launcher& launcher, const Leaf& leaf, Fd socket);
+// the warden. `probe` is kProbe or kSentryProbe.
+Result<Launched> start_probe(Launcher& launcher, const Leaf& leaf, Fd socket,
+                             Becomes probe = Becomes::kProbe);
 
 }  // namespace atl::agent

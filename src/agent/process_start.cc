@@ -23,6 +23,7 @@
 #include "agent/terminal.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
+#include "linux/descriptors.h"
 #include "linux/file_rules.h"
 #include "linux/signals.h"
 #include "linux/syscall_filter.h"
@@ -95,11 +96,12 @@ int set_limits(Plan& plan) {
 
 int close_descriptors(Plan& plan) {
   int last = plan.fds.file_rules >= 0 ? kFileRulesFd : kReportFd;
-  if (plan.fds.control < 0) return close_range(static_cast<unsigned>(last) + 1, ~0u, 0);
+  if (plan.fds.control < 0)
+    return close_range(static_cast<unsigned>(last) + 1, linux::kHighestDescriptor, 0);
   if (last < kControlFd - 1 && close_range(static_cast<unsigned>(last) + 1, kControlFd - 1, 0) != 0)
     return -1;
   int first = plan.fds.imprint < 0 ? kControlFd + 1 : kFirstFreeFd;
-  return close_range(static_cast<unsigned>(first), ~0u, 0);
+  return close_range(static_cast<unsigned>(first), linux::kHighestDescriptor, 0);
 }
 
 int errno_of(const Result<void>& result) {
@@ -161,7 +163,14 @@ int move_memory_marks(Plan& plan) {
   return plan.becomes == Becomes::kImprint ? set_memory_marks(kImprintFd) : 0;
 }
 
-int load_filter(Plan&) { return errno_of(linux::load_syscall_filter(exec_filter())); }
+bool is_sentry(Becomes becomes) {
+  return becomes == Becomes::kSentry || becomes == Becomes::kSentryProbe;
+}
+
+int load_filter(Plan& plan) {
+  return errno_of(
+      linux::load_syscall_filter(is_sentry(plan.becomes) ? sentry_filter() : exec_filter()));
+}
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -178,9 +187,9 @@ std::string_view search_path(const std::vector<std::string>& environment) {
 }
 
 // It has an execve neither behind it nor before it, so it closes by itself what that would close.
-[[noreturn]] void become_probe() {
-  bool closed = close_range(kReportFd, ~0u, 0) == 0;
-  _exit(closed && run_probe().ok() ? 0 : 1);
+[[noreturn]] void become_probe(std::span<const sock_filter> filter) {
+  bool closed = close_range(kReportFd, linux::kHighestDescriptor, 0) == 0;
+  _exit(closed && run_probe(filter).ok() ? 0 : 1);
 }
 
 // What the given environment lacks.
@@ -201,7 +210,8 @@ std::vector<std::string> environment_of(const Plan& plan) {
 
 int execute(Plan& plan) {
   if (plan.becomes == Becomes::kImprint) return 0;
-  if (plan.becomes == Becomes::kProbe) become_probe();
+  if (plan.becomes == Becomes::kProbe) become_probe(exec_filter());
+  if (plan.becomes == Becomes::kSentryProbe) become_probe(sentry_filter());
   if (plan.becomes == Becomes::kWorker) run_file_worker(STDIN_FILENO, *plan.work);
   const std::string& name = plan.start.arguments[0];
   std::vector<char*> arguments = pointers_to(plan.start.arguments);

@@ -32,8 +32,10 @@ struct StartFds {
 enum class Parent : uint8_t { kCaller, kCallersParent };
 
 // What the new process is when it has taken all steps: the program of the Start, or, without an
-// execve, the birth probe (probe.h), a file worker, or the program of an imprint (imprint.h).
-enum class Becomes : uint32_t { kProgram, kProbe, kWorker, kImprint };
+// execve, the birth probe (probe.h), a file worker, or the program of an imprint (imprint.h). The
+// sentry is a program behind its own filter, and so is its probe.
+enum class Becomes : uint32_t { kProgram, kProbe, kWorker, kImprint, kSentry, kSentryProbe };
+inline constexpr Becomes kLastBecomes = Becomes::kSentryProbe;
 
 // The steps of a start, in order. A new process that fails in one writes a StartReport and ends;
 // one that succeeds closes the pipe by its execve; the probe closes it too.

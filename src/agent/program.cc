@@ -68,10 +68,10 @@ void Program::begin(const Beginning& begins, const Counts& before) {
   timeout_ms_ = begins.timeout_ms;
   cpu_limit_us_ = uint64_t{begins.cpu_time_ms} * 1000;
   before_ = before;
-  if (auto text = leaf_.read("cpu.stat")) {
-    user_us_before_ = find_count(*text, "user_usec").value_or(0);
-    system_us_before_ = find_count(*text, "system_usec").value_or(0);
-  }
+  auto all = leaf_.times();
+  LeafTimes used = all ? *all : leaf_.live_times();
+  user_us_before_ = used.user_us;
+  system_us_before_ = used.system_us;
   start_clocks();
 }
 
@@ -143,11 +143,10 @@ bool Program::hit_by_memory_kill(const Counts& now, bool leaf_counts) const {
 
 // The leaf knows of every process that was ever in it, the main one only of those it waited for.
 void Program::read_cpu_times(const rusage& usage, Exit& exit) const {
-  auto text = leaf_.read("cpu.stat");
-  auto user = text ? find_count(*text, "user_usec") : std::nullopt;
-  auto system = text ? find_count(*text, "system_usec") : std::nullopt;
-  exit.user_us = user && system ? *user - user_us_before_ : micros_of(usage.ru_utime);
-  exit.system_us = user && system ? *system - system_us_before_ : micros_of(usage.ru_stime);
+  LeafTimes waited_for = {micros_of(usage.ru_utime), micros_of(usage.ru_stime)};
+  LeafTimes used = leaf_.times().value_or(waited_for);
+  exit.user_us = used.user_us - std::min(used.user_us, user_us_before_);
+  exit.system_us = used.system_us - std::min(used.system_us, system_us_before_);
   uint64_t of_user = std::min(exit.user_us, forgiven_us_);
   exit.user_us -= of_user;
   exit.system_us -= std::min(exit.system_us, forgiven_us_ - of_user);
@@ -210,7 +209,9 @@ void Program::put_off(SteadyTime since) {
 }
 
 uint64_t Program::used_us() const {
-  uint64_t used = leaf_count(leaf_, "cpu.stat", "usage_usec").value_or(0);
+  auto all = leaf_.times();
+  LeafTimes times = all ? *all : leaf_.live_times();
+  uint64_t used = times.user_us + times.system_us;
   return used - std::min(used, user_us_before_ + system_us_before_ + forgiven_us_);
 }
 

@@ -18,6 +18,7 @@ class Remains {
   Remains(Leaf leaf, Fd stdout_pipe, Fd stderr_pipe, Joining joining);
 
   Joining joining() const { return joining_; }
+  const Leaf& leaf() const { return leaf_; }
 
   // Nothing is left.
   bool gone() const { return removed_ && !pipes_[0] && !pipes_[1]; }

@@ -72,7 +72,7 @@ Result<bool> receive_request(int socket, SpawnRequest& request, ReceivedFds& fds
   ATOLL_TRY(linux::Received received, linux::receive_message(socket, bytes, fds));
   if (received.bytes == 0) return false;
   bool whole = received.whole && received.bytes == sizeof request && request.magic == kSpawnMagic &&
-               request.becomes <= Becomes::kImprint && received.fds >= kMinFds &&
+               request.becomes <= kLastBecomes && received.fds >= kMinFds &&
                (request.becomes == Becomes::kImprint) == (received.fds == kMaxFds);
   if (!whole) return Error(Code::kCorrupt, "malformed spawn request");
   return true;

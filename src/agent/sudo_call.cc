@@ -59,7 +59,7 @@ std::optional<SudoCommand> SudoCall::take_request() {
 }
 
 void SudoCall::start(SudoCommand& command, ExecTable& execs) {
-  auto caller = find_sudo_caller(socket_.get());
+  auto caller = find_sudo_caller(socket_.get(), command.sender);
   if (!caller) return refuse(caller.error());
   command.start.open_files = caller->open_files;
   command.start.terminal.reset();

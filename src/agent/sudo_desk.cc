@@ -35,6 +35,8 @@ void SudoDesk::accept_some() {
   for (size_t i = count(SudoCall::Phase::kWaiting); i < kMaxWaiting; ++i) {
     Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
+    int on = 1;  // so that each message says who sent it
+    (void)setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
     while (calls_.contains(++last_number_)) {
     }
     calls_.try_emplace(last_number_, std::move(socket), now() + kRequestTime);

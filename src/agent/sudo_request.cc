@@ -1,7 +1,6 @@
 #include "agent/sudo_request.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,7 +23,8 @@ namespace {
 
 Error malformed() { return Error(Code::kCorrupt, "malformed request", EPROTO); }
 
-Result<void> receive(int socket, ForeignFds& fds) {
+// Gives who sent it.
+Result<std::optional<pid_t>> receive(int socket, ForeignFds& fds) {
   SudoRequest request = {};
   std::span<char> bytes(reinterpret_cast<char*>(&request), sizeof request);
   LingerGuard guard;  // descriptors that do not fit are dropped by this call
@@ -32,7 +32,7 @@ Result<void> receive(int socket, ForeignFds& fds) {
             linux::receive_message(socket, bytes, fds.all(), MSG_DONTWAIT));
   bool whole = received.whole && received.bytes == sizeof request;
   if (!whole || received.fds != kSudoFds || request.magic != kSudoMagic) return malformed();
-  return {};
+  return received.sender;
 }
 
 // Only a sealed memfd can be read without waiting and without its bytes changing meanwhile.
@@ -57,14 +57,16 @@ Result<Fd> open_peer(int socket, pid_t pid) {
   return linux::open_pidfd(pid);
 }
 
-// "0::/…/run/<number>": the part above is the warden's and depends on the namespace.
+// "0::/…/run/<number>": the part above is the warden's and depends on the namespace. In gVisor
+// "<n>:<controllers>:/run/<number>", of the one tree that there is.
 std::optional<uint32_t> parse_leaf(std::string_view cgroups) {
   constexpr std::string_view kUnified = "0::/";
+  constexpr std::string_view kSentrys = "pids:/run/";
   constexpr std::string_view kParent = "/run/";
   while (!cgroups.empty()) {
     std::string_view line = cgroups.substr(0, cgroups.find('\n'));
     cgroups.remove_prefix(std::min(cgroups.size(), line.size() + 1));
-    if (!line.starts_with(kUnified)) continue;
+    if (!line.starts_with(kUnified) && line.find(kSentrys) == line.npos) continue;
     size_t parent = line.rfind(kParent);
     if (parent == line.npos) return std::nullopt;
     std::string_view name = line.substr(parent + kParent.size());
@@ -96,20 +98,21 @@ ForeignFds::~ForeignFds() {
 
 Result<SudoCommand> receive_sudo_request(int socket) {
   ForeignFds fds;
-  ATOLL_TRY_VOID(receive(socket, fds));
+  ATOLL_TRY(std::optional<pid_t> sender, receive(socket, fds));
   ATOLL_TRY(Start start, read_start(fds.number(3)));
-  return SudoCommand{std::move(start), std::move(fds)};
+  return SudoCommand{std::move(start), std::move(fds), sender};
 }
 
-Result<SudoCaller> find_sudo_caller(int socket) {
+Result<SudoCaller> find_sudo_caller(int socket, std::optional<pid_t> sender) {
   ATOLL_TRY(auto peer, linux::peer_credentials(socket));
+  // gVisor's kernel takes the one who asks for the one who is asked about.
+  if (peer.pid == getpid()) peer.pid = sender.value_or(0);
   ATOLL_TRY(Fd process, open_peer(socket, peer.pid));
   std::string directory = "/proc/" + std::to_string(peer.pid);
   auto cgroups = read_file(directory + "/cgroup");
   auto limits = read_file(directory + "/limits");
   // After the reading: while it lives, the number is its own.
-  pollfd ended = {process.get(), POLLIN, 0};
-  if (!cgroups || !limits || poll(&ended, 1, 0) != 0)
+  if (!cgroups || !limits || linux::has_ended(process.get()))
     return Error(Code::kNotFound, "find the caller", ESRCH);
   auto leaf = parse_leaf(*cgroups);
   if (!leaf) return Error(Code::kNotFound, "find the caller's exec", ESRCH);

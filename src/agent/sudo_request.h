@@ -1,8 +1,11 @@
 // The request of a sudo client, taken from its connection and checked.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "agent/protocol.h"
@@ -29,7 +32,8 @@ class ForeignFds {
 
 struct SudoCommand {
   Start start;
-  ForeignFds fds;  // standard input, output, error; the fourth has been read
+  ForeignFds fds;               // standard input, output, error; the fourth has been read
+  std::optional<pid_t> sender;  // as the kernel says
 };
 
 // EAGAIN is the only error after which the connection is still good.
@@ -40,6 +44,6 @@ struct SudoCaller {
   uint32_t leaf;        // the number of the one in which it runs
   uint32_t open_files;  // what it may have at most
 };
-Result<SudoCaller> find_sudo_caller(int socket);
+Result<SudoCaller> find_sudo_caller(int socket, std::optional<pid_t> sender);
 
 }  // namespace atl::agent

@@ -23,9 +23,23 @@ Result<Fd> open_master() {
   ATOLL_TRY(Fd master, open_file("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK));
   struct stat status;
   if (fstat(master.get(), &status) != 0) return Error::system("stat /dev/ptmx");
-  if (!S_ISCHR(status.st_mode) || status.st_rdev != makedev(5, 2))
+  // gVisor's has no number, but answers as one.
+  unsigned number;
+  bool known = status.st_rdev == makedev(5, 2) ||
+               (status.st_rdev == 0 && ioctl(master.get(), TIOCGPTN, &number) == 0);
+  if (!S_ISCHR(status.st_mode) || !known)
     return Error::from_errno("/dev/ptmx is not what makes terminals", ENOTTY);
   return master;
+}
+
+// By the master, not by name: no path is looked up in what the sandbox may change. Only a kernel
+// that cannot (gVisor's) has the name, of a mount that nobody inside can cover.
+Fd open_program_end(int master) {
+  constexpr int kFlags = O_RDWR | O_NOCTTY | O_CLOEXEC;
+  Fd end(ioctl(master, TIOCGPTPEER, kFlags));
+  unsigned number = 0;
+  if (end || errno != ENOTTY || ioctl(master, TIOCGPTN, &number) != 0) return end;
+  return Fd(open(("/dev/pts/" + std::to_string(number)).c_str(), kFlags));
 }
 
 winsize as_winsize(const TerminalSize& size) { return {size.rows, size.columns, 0, 0}; }
@@ -46,8 +60,7 @@ Result<Terminal> open_terminal(const TerminalSize& size) {
   int master = terminal.master.get();
   int unlock = 0;
   if (ioctl(master, TIOCSPTLCK, &unlock) != 0) return Error::system("unlock terminal");
-  // By the master, not by name: no path is looked up in what the sandbox may change.
-  terminal.program_end = Fd(ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  terminal.program_end = open_program_end(master);
   if (!terminal.program_end) return Error::system("open terminal");
   winsize given = as_winsize(size);
   if (ioctl(master, TIOCSWINSZ, &given) != 0) return Error::system("set terminal size");

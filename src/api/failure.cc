@@ -35,8 +35,7 @@ constexpr Advice kAdvice[] = {
      "try again in a minute, or follow GET /v1/templates/{name}/build; `atoll template build` "
      "builds ahead of time"},
     {"template_is_toolbox", 400, "start from another template; `atoll template ls` lists them"},
-    {"template_is_monitor", 400,
-     "start from another template, with \"isolation\": \"microvm\" for a machine"},
+    {"template_is_monitor", 400, "start from another template, with its name as \"isolation\""},
     {"template_busy", 409, "wait for its build to end: GET /v1/templates/{name}/build"},
     {"invalid_template", 400, "correct template.toml; `atoll template init` writes an example"},
     {"build_not_found", 404, "begin one with POST /v1/templates"},
@@ -48,7 +47,7 @@ constexpr Advice kAdvice[] = {
     {"pack_not_found", 404, "export it where it was built, or build it here from its folder"},
     {"image_missing", 503, "build the template again with `atoll template build`"},
     {"isolation_unavailable", 400,
-     "build what runs machines with `atoll template build microvm`, or ask for \"jail\""},
+     "build what runs it with `atoll template build gvisor` or `microvm`, or ask for \"jail\""},
     {"not_behind_this_wall", 400,
      "leave it out, or ask for \"jail\"; docs/isolation.md says what each wall does"},
     {"persistence_unavailable", 400, "ask for \"persistent\", which keeps files, or leave it out"},

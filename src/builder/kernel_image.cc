@@ -111,17 +111,18 @@ Result<std::string> unpack_kernel(std::string_view packed) {
 }
 
 Result<void> add_unpacked_kernel(int root) {
-  ATOLL_TRY(Fd boot, open_at(root, "boot", O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  std::string name = find_packed(boot.get());
-  if (name.empty()) return Error(Code::kInvalid, "the image has no kernel in /boot");
-  ATOLL_TRY(Fd file, open_at(boot.get(), name, O_RDONLY | O_NOFOLLOW));
+  auto boot = open_at(root, "boot", O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!boot && boot.error().code() != Code::kNotFound) return std::move(boot).error();
+  std::string name = boot ? find_packed(boot->get()) : "";
+  if (name.empty()) return {};  // what runs gVisor needs none
+  ATOLL_TRY(Fd file, open_at(boot->get(), name, O_RDONLY | O_NOFOLLOW));
   ATOLL_TRY(std::string packed, read_all(file.get(), kMaxPackedBytes));
   auto kernel = unpack_kernel(packed);
   if (!kernel) {
     printf("%s; each boot unpacks it\n", kernel.error().message().c_str());
     return {};
   }
-  ATOLL_TRY(Fd target, open_at(boot.get(), "vmlinux", O_WRONLY | O_CREAT | O_EXCL, 0644));
+  ATOLL_TRY(Fd target, open_at(boot->get(), "vmlinux", O_WRONLY | O_CREAT | O_EXCL, 0644));
   return write_all(target.get(), *kernel);
 }
 

@@ -13,7 +13,8 @@ namespace atl::builder {
 // The ELF file inside. kUnsupported: it is packed in another way.
 Result<std::string> unpack_kernel(std::string_view packed);
 
-// Puts boot/vmlinux beside the one kernel in boot/ of the tree, unless it cannot be unpacked.
+// Puts boot/vmlinux beside the one kernel in boot/ of the tree, if there is one that can be
+// unpacked.
 Result<void> add_unpacked_kernel(int root);
 
 }  // namespace atl::builder

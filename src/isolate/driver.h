@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "base/snapshot_id.h"
 #include "isolate/egress_client.h"
+#include "isolate/monitor.h"
 #include "isolate/snapshot_keeper.h"
 #include "isolate/task.h"
 #include "isolate/volume_keeper.h"
@@ -40,9 +41,9 @@ struct LaunchSpec {
   Nonce nonce;  // the agent repeats it in its hello, which proves who answers
   std::optional<Digest> toolbox = {};       // the image that it shall have at /opt/atoll
   std::optional<SnapshotId> snapshot = {};  // whose files it begins with
-  // It is a machine that the programs of this image run, with the image and the toolbox as disks.
-  std::optional<Digest> monitor = {};
-  std::vector<VolumePlace> volumes = {};    // at most kMaxVolumes
+  // It is behind this, which has the image and the toolbox as disks.
+  std::optional<Monitor> monitor = {};
+  std::vector<VolumePlace> volumes = {};  // at most kMaxVolumes
   LayerEnd layer_end = LayerEnd::kWithIsolate;
 };
 

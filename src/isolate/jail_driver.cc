@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "egress/policy_json.h"
+#include "gvisor/sentry.h"
 #include "linux/unix_socket.h"
 #include "microvm/machine.h"
 
@@ -25,17 +26,26 @@ void set_id(warden::Request& request, const SandboxId& id) {
   text.copy(request.sandbox_id.data(), text.size());
 }
 
-// What is enforced outside of a machine is what QEMU may use; its programs' own limits are inside.
-void set_machine(warden::Request& request, const Digest& monitor) {
-  request.monitor = monitor.bytes();
+// What is enforced outside of a machine or a sentry is what that may use; the programs' own limits
+// are inside.
+void set_monitor(warden::Request& request, const Monitor& monitor) {
+  bool sentry = monitor.kind == Monitor::Kind::kSentry;
+  request.monitor = monitor.image.bytes();
   request.guest = {.memory_bytes = request.memory_bytes,
                    .disk_bytes = request.disk_bytes,
                    .cpu_millis = request.cpu_millis,
                    .pids = request.pids,
                    .open_files = request.open_files,
-                   .reserved = 0};
-  request.memory_bytes += microvm::kKernelMemoryBytes + microvm::kMonitorMemoryBytes;
-  request.disk_bytes += microvm::kMonitorDiskBytes;
+                   .kind = sentry ? agent::GuestKind::kSentry : agent::GuestKind::kMachine};
+  MonitorNeeds needs = needs_of(monitor.kind);
+  request.memory_bytes += needs.memory_bytes;
+  request.disk_bytes += needs.disk_bytes;
+  if (sentry) {
+    uint32_t pids = gvisor::kSentryPids + gvisor::kSentryPidsEach * request.pids;
+    request.pids = std::min(pids, kMaxPids);
+    request.open_files = gvisor::kSentryOpenFiles;
+    return;
+  }
   request.cpu_millis = std::max(request.cpu_millis, microvm::kMonitorCpuMillis);
   request.pids = microvm::kMonitorPids;
   request.open_files = microvm::kMonitorOpenFiles;
@@ -136,7 +146,7 @@ Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
   if (spec.toolbox) request.toolbox = spec.toolbox->bytes();
   request.keeps_layer = spec.layer_end == LayerEnd::kKept ? 1 : 0;
   if (spec.snapshot) set_kept(request, *spec.snapshot);
-  if (spec.monitor) set_machine(request, *spec.monitor);
+  if (spec.monitor) set_monitor(request, *spec.monitor);
   warden::Message message = {};
   message.request = request;
   ATOLL_CO_TRY(message.volumes, mounts_of(spec.volumes));

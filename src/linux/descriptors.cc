@@ -41,7 +41,7 @@ Result<void> place_descriptors(std::span<const Placement> placements, int last) 
   ATOLL_TRY(Fd null, open_file("/dev/null", O_RDWR));
   for (int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     ATOLL_TRY_VOID(put_at(null.get(), number));
-  if (close_range(static_cast<unsigned>(last) + 1, ~0u, CLOSE_RANGE_CLOEXEC) != 0)
+  if (close_range(static_cast<unsigned>(last) + 1, kHighestDescriptor, CLOSE_RANGE_CLOEXEC) != 0)
     return Error::system("close_range");
   return {};
 }

@@ -7,6 +7,9 @@
 
 namespace atl::linux {
 
+// The last one that close_range(2) may be asked for everywhere: gVisor's kernel refuses more.
+inline constexpr unsigned kHighestDescriptor = 0x7fffffff;
+
 struct Placement {
   int fd;  // -1: the number stays closed
   int number;

@@ -1,5 +1,6 @@
 // pidfd_open(2) and its family: a process held by descriptor, so that a signal can never reach
-// another process that got the same number later.
+// another process that got the same number later. Where the kernel has none (gVisor's), it is the
+// process's directory of /proc, which no other process ever gets either.
 #pragma once
 
 #include <sys/types.h>

@@ -13,8 +13,8 @@ Result<void> set_limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard) {
 Result<void> lower_limit(__rlimit_resource_t resource, rlim_t most) {
   rlimit limit;
   if (getrlimit(resource, &limit) != 0) return Error::system("read a limit");
-  rlim_t hard = std::min(limit.rlim_max, most);
-  return set_limit(resource, std::min(limit.rlim_cur, hard), hard);
+  if (limit.rlim_max <= most) return {};
+  return set_limit(resource, std::min(limit.rlim_cur, most), most);
 }
 
 Result<void> limit_open_files(rlim_t asked, rlim_t spare) {

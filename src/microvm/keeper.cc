@@ -3,17 +3,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <cstring>
+#include <x86intrin.h>
 
 #include <fmt/format.h>
 
@@ -22,11 +20,10 @@
 #include "agent/leaf.h"
 #include "agent/probe.h"
 #include "base/file.h"
-#include "linux/pidfd.h"
 #include "linux/unix_socket.h"
 #include "microvm/initramfs.h"
+#include "microvm/kept_program.h"
 #include "microvm/machine.h"
-#include "microvm/relay.h"
 
 namespace atl::microvm {
 namespace {
@@ -34,7 +31,6 @@ namespace {
 constexpr uint32_t kProbeLeaf = 0;
 constexpr uint32_t kFormatLeaf = 1;
 constexpr uint32_t kMachineLeaf = 2;
-constexpr uid_t kUser = 1000;
 constexpr size_t kMaxProgramBytes = 64 << 20;
 constexpr const char* kModulesDirectory = "/usr/lib/modules";
 constexpr const char* kSudo = "/run/atoll/bin/sudo";
@@ -103,93 +99,19 @@ Result<void> write_initramfs(const agent::Birth& birth, const std::string& relea
   return write_new_file(kInitramfsFile, 0444, std::move(archive).finish());
 }
 
-// Starts what the keeper needs, each in a leaf and behind the walls of a program of the sandbox.
-class Programs {
- public:
-  Programs(agent::Launcher& launcher, int cgroup) : launcher_(launcher), cgroup_(cgroup) {}
-
-  Result<agent::Launched> start(uint32_t number, std::vector<std::string> words, int input) {
-    agent::Start start = {.arguments = std::move(words),
-                          .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/"},
-                          .directory = "/",
-                          .user = fmt::format("{0}:{0}", kUser)};
-    agent::Leaf leaf(cgroup_, number);
-    std::string payload = agent::encode(number, start).substr(agent::kHeaderBytes);
-    return launcher_.launch(leaf, start, payload, input);
-  }
-
-  Result<void> run(uint32_t number, std::vector<std::string> words) {
-    std::string name = words[0];
-    ATOLL_TRY(agent::Launched launched,
-              start(number, std::move(words), launcher_.null_device()));
-    ATOLL_TRY(int status, linux::wait_for_exit(launched.pidfd.get()));
-    agent::Leaf(cgroup_, number).remove();
-    if (status == 0) return {};
-    auto said = read_all(launched.stderr_pipe.get());
-    return Error(Code::kUnavailable, fmt::format("{} ended with {}: {}", name, status,
-                                                 said.ok() ? *said : std::string()));
-  }
-
- private:
-  agent::Launcher& launcher_;
-  int cgroup_;
-};
-
 // Sparse: it takes of the layer what is written. Blocks are overwritten where they are, or old
 // versions of them would count against the limit too; a file system that cannot do so says no.
-Result<void> make_disk(Programs& programs, uint64_t bytes) {
+Result<void> make_disk(KeptPrograms& programs, uint64_t bytes) {
   if (access(kDiskFile, F_OK) == 0) return {};  // of a snapshot
   ATOLL_TRY(Fd disk, open_file(kDiskFile, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
   int flags = FS_NOCOW_FL;
   (void)ioctl(disk.get(), FS_IOC_SETFLAGS, &flags);
   if (ftruncate(disk.get(), static_cast<off_t>(bytes)) != 0) return Error::system("size the disk");
-  if (fchown(disk.get(), kUser, kUser) != 0) return Error::system("chown the disk");
+  if (fchown(disk.get(), kKeptUser, kKeptUser) != 0) return Error::system("chown the disk");
   // No journal: it never outlives a crash of its machine.
   return programs.run(kFormatLeaf,
                       {"mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal,^resize_inode", "-m",
                        "0", "-E", "lazy_itable_init=1,nodiscard,root_owner=0:0", kDiskFile});
-}
-
-// Accepts whoever connects; the newest wins.
-Result<void> accept_newest(int listener, Relay& relay) {
-  while (true) {
-    Fd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket) {
-      relay.open(std::move(socket));
-      continue;
-    }
-    bool none = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
-    return none ? Result<void>() : Error::system("accept");
-  }
-}
-
-void discard_output(Fd& pipe) {
-  char bytes[4096];
-  ssize_t count = read(pipe.get(), bytes, sizeof bytes);
-  if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) pipe.reset();
-}
-
-// Until the machine ends.
-Result<void> keep(int listener, agent::Launched machine, Fd port) {
-  Relay relay(std::move(port));
-  bool booted = false;
-  while (!linux::has_ended(machine.pidfd.get())) {
-    std::vector<pollfd> polls = {{.fd = listener, .events = POLLIN, .revents = 0},
-                                 {.fd = machine.pidfd.get(), .events = POLLIN, .revents = 0},
-                                 {.fd = machine.stdout_pipe.get(), .events = POLLIN, .revents = 0},
-                                 {.fd = machine.stderr_pipe.get(), .events = POLLIN, .revents = 0}};
-    relay.add_watches(polls);
-    if (poll(polls.data(), polls.size(), -1) < 0 && errno != EINTR) return Error::system("poll");
-    if (polls[2].revents != 0) discard_output(machine.stdout_pipe);
-    if (polls[3].revents != 0) discard_output(machine.stderr_pipe);
-    if (polls[0].revents != 0) ATOLL_TRY_VOID(accept_newest(listener, relay));
-    ATOLL_TRY_VOID(relay.move_bytes());
-    while (waitpid(-1, nullptr, WNOHANG | __WALL) > 0) {
-    }
-    // It has read the archive, which takes room on the layer.
-    if (relay.is_ready() && !std::exchange(booted, true)) unlink(kInitramfsFile);
-  }
-  return Error(Code::kUnavailable, "the machine has ended");
 }
 
 }  // namespace
@@ -205,10 +127,9 @@ Result<void> run_keeper() {
             agent::start_probe(launcher, probe, std::move(birth.probe)));
   ATOLL_TRY(std::string release, find_kernel_release());
   ATOLL_TRY_VOID(write_initramfs(birth, release));
-  Programs programs(launcher, birth.cgroup.get());
+  KeptPrograms programs(launcher, birth.cgroup.get());
   ATOLL_TRY_VOID(make_disk(programs, birth.guest.disk_bytes));
   ATOLL_TRY(auto port, linux::make_socket_pair(SOCK_STREAM));
-  if (fcntl(port.ours.get(), F_SETFL, O_NONBLOCK) != 0) return Error::system("fcntl");
   Machine machine = {.kernel = find_kernel(release),
                      .limits = birth.guest,
                      .has_toolbox = access(kToolboxFile, F_OK) == 0,
@@ -216,7 +137,9 @@ Result<void> run_keeper() {
   ATOLL_TRY(agent::Launched started,
             programs.start(kMachineLeaf, machine_command(machine), port.theirs.get()));
   port.theirs.reset();
-  return keep(birth.listener.get(), std::move(started), std::move(port.ours));
+  KeptProgram machine_run(std::move(started), std::move(port.ours));
+  // It has read the archive, which takes room on the layer.
+  return machine_run.keep(birth.listener.get(), [] { unlink(kInitramfsFile); });
 }
 
 }  // namespace atl::microvm

@@ -51,12 +51,12 @@ void Reservation::release() {
 Result<void> Reservation::resize(const Limits& limits) {
   if (!admission_) return {};
   auto growth = [](uint64_t from, uint64_t to) { return to > from ? to - from : 0; };
-  ATOLL_TRY_VOID(admission_->check_growth(growth(memory_bytes_, limits.wall.memory_bytes),
-                                          growth(disk_bytes_, limits.wall.disk_bytes)));
-  admission_->promised_.memory_bytes += limits.wall.memory_bytes - memory_bytes_;
-  admission_->promised_.disk_bytes += limits.wall.disk_bytes - disk_bytes_;
-  memory_bytes_ = limits.wall.memory_bytes;
-  disk_bytes_ = limits.wall.disk_bytes;
+  ATOLL_TRY_VOID(admission_->check_growth(growth(memory_bytes_, limits.memory_bytes()),
+                                          growth(disk_bytes_, limits.disk_bytes())));
+  admission_->promised_.memory_bytes += limits.memory_bytes() - memory_bytes_;
+  admission_->promised_.disk_bytes += limits.disk_bytes() - disk_bytes_;
+  memory_bytes_ = limits.memory_bytes();
+  disk_bytes_ = limits.disk_bytes();
   return {};
 }
 
@@ -91,16 +91,16 @@ bool Admission::memory_is_short() const {
 Result<Reservation> Admission::reserve(const Limits& limits) {
   if (promised_.sandboxes >= budget_.sandboxes)
     return full("the host has its full number of sandboxes", "no_capacity");
-  ATOLL_TRY_VOID(check_growth(limits.wall.memory_bytes, limits.wall.disk_bytes));
+  ATOLL_TRY_VOID(check_growth(limits.memory_bytes(), limits.disk_bytes()));
   return count_existing(limits);
 }
 
 Reservation Admission::count_existing(const Limits& limits) {
-  Reservation reservation = count_disk(limits.wall.disk_bytes);
+  Reservation reservation = count_disk(limits.disk_bytes());
   reservation.sandboxes_ = 1;
-  reservation.memory_bytes_ = limits.wall.memory_bytes;
+  reservation.memory_bytes_ = limits.memory_bytes();
   promised_.sandboxes += 1;
-  promised_.memory_bytes += limits.wall.memory_bytes;
+  promised_.memory_bytes += limits.memory_bytes();
   return reservation;
 }
 

@@ -94,5 +94,28 @@ TEST(Admission, OfTwoHundredCreatesAtOnceExactlyTheBudgetSucceeds) {
   EXPECT_TRUE(bed.run(bed.driver->list())->empty());
 }
 
+TEST(Admission, WhatRunsASandboxCountsToo) {
+  store::SandboxRow row{
+      .id = SandboxId::draw(), .tenant = kTenant, .image = *Digest::parse(std::string(64, 'b'))};
+  row.memory_bytes = 64ull << 20;
+  row.disk_bytes = 32ull << 20;
+  Admission admission({.sandboxes = 3,
+                       .memory_bytes = 1ull << 40,
+                       .disk_bytes = kNoDiskBudget,
+                       .free_space_floor_bytes = 0,
+                       .state_directory = "/"});
+  struct {
+    const char* isolation;
+    uint64_t memory_mib, disk_mib;
+  } constexpr kCases[] = {{"jail", 64, 32}, {"gvisor", 64 + 192, 96}, {"microvm", 64 + 272, 96}};
+  for (const auto& one : kCases) {
+    row.isolation = one.isolation;
+    auto reserved = admission.reserve(sandbox::limits_of(row));
+    ASSERT_TRUE(reserved.ok());
+    EXPECT_EQ(admission.promised().memory_bytes, one.memory_mib << 20) << one.isolation;
+    EXPECT_EQ(admission.promised().disk_bytes, one.disk_mib << 20) << one.isolation;
+  }
+}
+
 }  // namespace
 }  // namespace atl::sandbox

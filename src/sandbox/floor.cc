@@ -10,25 +10,42 @@ using store::Isolation;
 
 constexpr std::string_view kNothingAllowed = "{}";
 
-bool is_machine(const store::SandboxRow& row) { return row.isolation == "microvm"; }
+bool is_jail(const store::SandboxRow& row) { return row.isolation == "jail"; }
 
-Error refused(const std::string& what, std::string_view field) {
-  return Error(Code::kUnsupported, "a microvm " + what)
+Error refused(const store::SandboxRow& row, const std::string& what, std::string_view field) {
+  return Error(Code::kUnsupported, "a sandbox behind " + row.isolation + " " + what)
       .with_reason("not_behind_this_wall")
       .with_field(field);
 }
 
+bool is_offered(const Offered& offered, Isolation wall) {
+  return wall == Isolation::kJail || monitor_of(offered, wall).has_value();
+}
+
+std::string names_of(const Offered& offered) { return offered.sentry ? "jail and gvisor" : "jail"; }
+
 }  // namespace
+
+std::optional<isolate::Monitor> monitor_of(const Offered& offered, Isolation wall) {
+  using Kind = isolate::Monitor::Kind;
+  if (wall == Isolation::kGvisor && offered.sentry)
+    return isolate::Monitor{*offered.sentry, Kind::kSentry};
+  if (wall == Isolation::kMicrovm && offered.machine)
+    return isolate::Monitor{*offered.machine, Kind::kMachine};
+  return std::nullopt;
+}
 
 Result<Isolation> choose_wall(const Offered& offered, const store::TemplateDefaults& defaults,
                               std::optional<Isolation> asked) {
   Isolation wanted = std::max(defaults.isolation, asked.value_or(Isolation::kJail));
-  Isolation strongest = offered.monitor ? Isolation::kMicrovm : Isolation::kJail;
-  if (wanted > strongest) {
+  Isolation chosen = wanted;
+  if (!is_offered(offered, chosen)) chosen = Isolation::kMicrovm;
+  if (!is_offered(offered, chosen)) {
     std::string who = wanted > asked.value_or(Isolation::kJail) ? "the template" : "the request";
-    return Error(Code::kUnsupported, who + " asks for " + std::string(isolation_name(wanted)) +
-                                         ", and this host offers jail: the image of the template "
-                                         "microvm, which runs machines, is not built")
+    std::string name(isolation_name(wanted));
+    return Error(Code::kUnsupported, who + " asks for " + name + ", and this host offers " +
+                                         names_of(offered) + ": the image of the template " + name +
+                                         ", which runs such sandboxes, is not built")
         .with_reason("isolation_unavailable")
         .with_field("isolation");
   }
@@ -37,23 +54,26 @@ Result<Isolation> choose_wall(const Offered& offered, const store::TemplateDefau
                  "the template asks for memory to be kept, which this host cannot")
         .with_reason("persistence_unavailable")
         .with_field("template");
-  return wanted == Isolation::kJail ? Isolation::kJail : strongest;
+  return chosen;
 }
 
 Result<void> check_wall(const store::SandboxRow& row) {
-  if (!is_machine(row)) return {};
-  if (row.network != kNothingAllowed) return refused("has no way out yet", "network");
-  if (!row.volumes.empty()) return refused("cannot have volumes yet", "volumes");
-  if (row.persistence != "ephemeral") return refused("cannot be kept yet", "persistence");
-  if (row.snapshot) return refused("cannot begin with the files of a snapshot yet", "snapshot");
-  if (row.checkpoint != "none") return refused("cannot be kept as a snapshot yet", "checkpoint");
+  if (is_jail(row)) return {};
+  if (row.network != kNothingAllowed) return refused(row, "has no way out yet", "network");
+  if (!row.volumes.empty()) return refused(row, "cannot have volumes yet", "volumes");
+  if (row.persistence != "ephemeral") return refused(row, "cannot be kept yet", "persistence");
+  if (row.snapshot)
+    return refused(row, "cannot begin with the files of a snapshot yet", "snapshot");
+  if (row.checkpoint != "none")
+    return refused(row, "cannot be kept as a snapshot yet", "checkpoint");
   return {};
 }
 
 Result<void> check_deed(const store::SandboxRow& row, Deed deed) {
-  if (!is_machine(row)) return {};
-  if (deed == Deed::kChangeLimits) return refused("has the limits that it was made with", "limits");
-  return refused("cannot be kept as a snapshot yet", "");
+  if (is_jail(row)) return {};
+  if (deed == Deed::kChangeLimits)
+    return refused(row, "has the limits that it was made with", "limits");
+  return refused(row, "cannot be kept as a snapshot yet", "");
 }
 
 }  // namespace atl::sandbox

@@ -5,15 +5,20 @@
 #include <optional>
 
 #include "base/result.h"
+#include "isolate/monitor.h"
 #include "store/sandbox_rows.h"
 #include "store/template_manifest.h"
 
 namespace atl::sandbox {
 
-// The walls of this host. The jail is everywhere; a machine needs its monitor.
+// The walls of this host. The jail is everywhere; the others need the image of what runs them.
 struct Offered {
-  std::optional<Digest> monitor = {};
+  std::optional<Digest> sentry = {};   // gvisor
+  std::optional<Digest> machine = {};  // microvm
 };
+
+// What a sandbox behind that wall is run by; nothing: the jail is all.
+std::optional<isolate::Monitor> monitor_of(const Offered& offered, store::Isolation wall);
 
 // The weakest wall here that is not weaker than what is asked for and what the template asks for.
 // kUnsupported with reason isolation_unavailable or persistence_unavailable.

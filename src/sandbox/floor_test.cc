@@ -10,7 +10,9 @@ using store::Persistence;
 using store::TemplateDefaults;
 
 const Offered kJailsOnly;
-const Offered kMachinesToo{Digest::parse(std::string(64, 'a'))};
+const Offered kMachinesToo{.machine = Digest::parse(std::string(64, 'a'))};
+const Offered kSentriesToo{.sentry = Digest::parse(std::string(64, 'c'))};
+const Offered kAll{.sentry = kSentriesToo.sentry, .machine = kMachinesToo.machine};
 
 store::SandboxRow row_behind(const char* isolation) {
   store::SandboxRow row{.id = SandboxId::draw(),
@@ -31,7 +33,19 @@ TEST(Floor, TheWeakestWallThatIsEnoughIsChosen) {
   for (Isolation asked : {Isolation::kGvisor, Isolation::kMicrovm}) {
     expect_wall(choose_wall(kMachinesToo, {}, asked), Isolation::kMicrovm);
     expect_wall(choose_wall(kMachinesToo, {.isolation = asked}), Isolation::kMicrovm);
+    expect_wall(choose_wall(kAll, {}, asked), asked);
   }
+  expect_wall(choose_wall(kSentriesToo, {}, Isolation::kGvisor), Isolation::kGvisor);
+  EXPECT_FALSE(choose_wall(kSentriesToo, {}, Isolation::kMicrovm).ok());
+}
+
+TEST(Floor, EachWallIsRunByItsOwnImage) {
+  using Kind = isolate::Monitor::Kind;
+  EXPECT_FALSE(monitor_of(kAll, Isolation::kJail));
+  EXPECT_EQ(monitor_of(kAll, Isolation::kGvisor), (isolate::Monitor{*kAll.sentry, Kind::kSentry}));
+  EXPECT_EQ(monitor_of(kAll, Isolation::kMicrovm),
+            (isolate::Monitor{*kAll.machine, Kind::kMachine}));
+  EXPECT_FALSE(monitor_of(kMachinesToo, Isolation::kGvisor));
 }
 
 TEST(Floor, AStrongerWallIsRefusedWhoeverAsks) {
@@ -78,7 +92,8 @@ TEST(Floor, WhatAMachineCannotDoIsRefusedByName) {
   EXPECT_TRUE(check_wall(row).ok());
   for (Deed deed : {Deed::kChangeLimits, Deed::kKeepFiles}) {
     EXPECT_TRUE(check_deed(row_behind("jail"), deed).ok());
-    EXPECT_EQ(check_deed(row_behind("microvm"), deed).error().reason(), "not_behind_this_wall");
+    for (const char* wall : {"gvisor", "microvm"})
+      EXPECT_EQ(check_deed(row_behind(wall), deed).error().reason(), "not_behind_this_wall");
   }
 }
 

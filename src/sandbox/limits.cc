@@ -9,7 +9,11 @@ Limits limits_of(const store::SandboxRow& row) {
   wall.on_oom = row.on_oom == "sandbox" ? isolate::OnOom::kEndSandbox : isolate::OnOom::kEndExec;
   wall.required_extras = row.required_extras;
   wall.inherited_bytes = row.inherited_bytes;
-  return {wall, row.output_bytes, row.cpu_time_ms};
+  Limits limits{wall, row.output_bytes, row.cpu_time_ms};
+  using Kind = isolate::Monitor::Kind;
+  if (row.isolation != "jail")
+    limits.monitor = needs_of(row.isolation == "gvisor" ? Kind::kSentry : Kind::kMachine);
+  return limits;
 }
 
 }  // namespace atl::sandbox

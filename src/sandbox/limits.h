@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "isolate/monitor.h"
 #include "isolate/wall_limits.h"
 #include "store/sandbox_rows.h"
 
@@ -30,8 +31,13 @@ inline constexpr NamedExtra kExtras[] = {
 
 struct Limits {
   isolate::WallLimits wall;
-  uint64_t output_bytes;     // per stream of each exec
-  uint32_t cpu_time_ms = 0;  // of each exec that does not say; 0: not limited
+  uint64_t output_bytes;               // per stream of each exec
+  uint32_t cpu_time_ms = 0;            // of each exec that does not say; 0: not limited
+  isolate::MonitorNeeds monitor = {};  // what runs it takes that much beside
+
+  // What the host must promise.
+  uint64_t memory_bytes() const { return wall.memory_bytes + monitor.memory_bytes; }
+  uint64_t disk_bytes() const { return wall.disk_bytes + monitor.disk_bytes; }
 };
 
 Limits limits_of(const store::SandboxRow& row);

@@ -115,8 +115,10 @@ Result<store::SandboxRow> Sandboxes::make_row(
         .with_reason("template_not_found")
         .with_field("template");
   const auto& defaults = found->manifest.defaults;
-  ATOLL_TRY(store::Isolation wall,
-            choose_wall({templates_.monitor()}, defaults, request.isolation));
+  Offered offered;  // every host has the jail, so for that nothing is looked up
+  if (request.isolation || defaults.isolation != store::Isolation::kJail)
+    offered = templates_.offered();
+  ATOLL_TRY(store::Isolation wall, choose_wall(offered, defaults, request.isolation));
   store::SandboxRow row{.id = SandboxId::draw(), .tenant = tenant, .image = found->image};
   row.name = request.name;
   row.state = "creating";
@@ -183,8 +185,8 @@ Task<Result<Created>> Sandboxes::create(store::TenantId tenant, CreateSandbox re
 
 Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox request) {
   auto begin = std::chrono::steady_clock::now();
-  Offered offered{templates_.monitor()};
-  ATOLL_CO_TRY_VOID(choose_wall(offered, {}, request.isolation));
+  if (request.isolation)
+    ATOLL_CO_TRY_VOID(choose_wall(templates_.offered(), {}, request.isolation));
   Secrets secrets(services_.driver, tenant);
   if (request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(*request.network));
   std::optional<store::SnapshotRow> snapshot;
@@ -315,6 +317,9 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   const store::SandboxRow& row = sandbox->row();
   Mark starting(starting_, row.id, settled_);
   Basis basis = basis_of(templates_, row);
+  if (row.isolation != "jail" && !basis.monitor)
+    co_return Error(Code::kUnavailable, "the image of what runs " + row.isolation + " is gone")
+        .with_reason("image_missing");
   isolate::LaunchSpec spec{
       row.id,        row.image,    limits_of(row).wall, row.nonce,
       basis.toolbox, row.snapshot, basis.monitor,       places_of(row.volumes)};

@@ -16,7 +16,8 @@ constexpr size_t kMaxManifestBytes = 256 * 1024;
 constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr std::string_view kVersionMark = "@sha256:";
 constexpr std::string_view kToolbox = "toolbox";
-constexpr std::string_view kMonitor = "microvm";
+constexpr std::string_view kSentry = "gvisor";
+constexpr std::string_view kMachine = "microvm";
 
 struct Reference {
   std::string name;
@@ -167,7 +168,7 @@ Result<std::optional<store::Template>> Templates::find_template(store::TenantId 
         .with_field("template");
   if (found->manifest.kind == store::TemplateKind::kMonitor)
     return Error(Code::kInvalid, "the template " + found->name +
-                                     " is what runs sandboxes that are machines; none can start "
+                                     " is what runs sandboxes behind that wall; none can start "
                                      "from it")
         .with_reason("template_is_monitor")
         .with_field("template");
@@ -207,8 +208,9 @@ std::optional<Digest> Templates::toolbox() {
   return find_for_all(kToolbox, store::TemplateKind::kToolbox);
 }
 
-std::optional<Digest> Templates::monitor() {
-  return find_for_all(kMonitor, store::TemplateKind::kMonitor);
+Offered Templates::offered() {
+  return {.sentry = find_for_all(kSentry, store::TemplateKind::kMonitor),
+          .machine = find_for_all(kMachine, store::TemplateKind::kMonitor)};
 }
 
 Result<std::vector<Digest>> Templates::images() {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox/floor.h"
 #include "store/template_rows.h"
 #include "store/templates.h"
 
@@ -52,8 +53,8 @@ class Templates {
   // The image that every sandbox has at /opt/atoll: the operator's own or the host's, if it is
   // built; a tenant's template of that name is none.
   std::optional<Digest> toolbox();
-  // The image whose programs run machines, in the same way.
-  std::optional<Digest> monitor();
+  // The walls whose images are there, in the same way.
+  Offered offered();
   // Every image that a row or an installed template names.
   Result<std::vector<Digest>> images();
   std::vector<Digest> packs() const;

@@ -19,12 +19,15 @@ constexpr std::chrono::milliseconds kBreath{10};
 constexpr std::chrono::seconds kFailurePause{5};
 // What an isolate in which nothing runs but an interpreter is counted with.
 constexpr uint64_t kIdleMemoryBytes = 16ull << 20;
+constexpr uint64_t kIdleSentryBytes = 64ull << 20;
 constexpr uint64_t kIdleMachineBytes = 256ull << 20;
 
 Limits idle_limits(const WarmIsolate& isolate) {
   const isolate::WallLimits& limits = isolate.limits;
   Limits idle{.wall = limits, .output_bytes = 0};
-  uint64_t most = isolate.basis.monitor ? kIdleMachineBytes : kIdleMemoryBytes;
+  const auto& monitor = isolate.basis.monitor;
+  bool machine = monitor && monitor->kind == isolate::Monitor::Kind::kMachine;
+  uint64_t most = machine ? kIdleMachineBytes : monitor ? kIdleSentryBytes : kIdleMemoryBytes;
   idle.wall.memory_bytes = std::min(limits.memory_bytes, most);
   idle.wall.disk_bytes = 0;
   return idle;
@@ -58,7 +61,9 @@ uint64_t microseconds_since(SteadyTime start) {
 
 Basis basis_of(Templates& templates, const store::SandboxRow& row) {
   Basis basis{row.image, templates.toolbox()};
-  if (row.isolation == "microvm") basis.monitor = templates.monitor();
+  auto wall = store::parse_isolation(row.isolation);
+  if (wall && *wall != store::Isolation::kJail)
+    basis.monitor = monitor_of(templates.offered(), *wall);
   return basis;
 }
 
@@ -152,7 +157,7 @@ Result<void> WarmPool::find_templates() {
   // Those that everybody may use; one that is not built is not built for this.
   ATOLL_TRY(std::vector<KnownTemplate> all, templates_.list(store::kLocalTenant));
   std::optional<Digest> toolbox = templates_.toolbox();
-  Offered offered{templates_.monitor()};
+  Offered offered = templates_.offered();
   for (const KnownTemplate& known : all) {
     const store::TemplateManifest& manifest = known.manifest;
     bool wants = known.image && !manifest.pool_singleton && manifest.pool_warm > 0;
@@ -162,7 +167,7 @@ Result<void> WarmPool::find_templates() {
       pool.floor = manifest.pool_warm;
       pool.ceiling = manifest.pool_max;
       pool.basis = Basis{*known.image, toolbox};
-      if (*wall == store::Isolation::kMicrovm) pool.basis->monitor = offered.monitor;
+      pool.basis->monitor = monitor_of(offered, *wall);
       pool.program = waiting_start(manifest);
     }
   }
@@ -186,7 +191,7 @@ std::optional<WarmIsolate> WarmPool::take_spare(Pool& pool) {
 }
 
 Task<bool> WarmPool::tend(std::string name) {
-  Pool& pool = pools_[name];  // none is ever erased
+  Pool& pool = pools_[name];                           // none is ever erased
   bool copies = pool.program && !pool.basis->monitor;  // memory is not lent to machines
   if (pool.floor > 0 && copies && zygotes_.wants(name, *pool.basis)) {
     co_await make_zygote(name, *pool.basis);
@@ -262,7 +267,7 @@ Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
   Result<void> ready;
   if (!agent)
     ready = std::move(agent).error();
-  else if (spec.monitor)  // an idle machine would use the processor
+  else if (spec.monitor)  // an idle one would use the processor
     ready = co_await services_.driver.set_programs(isolate.id, isolate::Programs::kFrozen);
   if (ready) {
     isolate.agent = std::move(*agent);

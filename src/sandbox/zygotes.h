@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "isolate/agent_link.h"
 #include "isolate/imprint_file.h"
+#include "isolate/monitor.h"
 #include "sandbox/waiting_program.h"
 
 namespace atl::sandbox {
@@ -24,7 +25,7 @@ namespace atl::sandbox {
 struct Basis {
   Digest image;
   std::optional<Digest> toolbox = {};
-  std::optional<Digest> monitor = {};  // of one that is a machine
+  std::optional<isolate::Monitor> monitor = {};
   bool operator==(const Basis&) const = default;
 };
 

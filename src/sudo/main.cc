@@ -42,6 +42,9 @@ Result<Fd> take_signals() {
 Result<Fd> connect_to_agent() {
   Fd connection(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!connection) return Error::system("socket");
+  int on = 1;  // what is sent says by whom
+  if (setsockopt(connection.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
+    return Error::system("SO_PASSCRED");
   sockaddr_un address = {AF_UNIX, {}};
   std::string_view(agent::kSudoSocket).copy(address.sun_path, sizeof address.sun_path - 1);
   if (connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)

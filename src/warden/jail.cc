@@ -98,7 +98,7 @@ Result<void> Jail::fork_spawner() {
 Result<void> Jail::receive_trees() {
   ATOLL_TRY(auto message, linux::receive_byte(plan_.sync, -1));
   if (!message) return Error::from_errno("the helper is gone", EPIPE);
-  size_t least = kTreesOfAll + plan_.volumes->count + (plan_.wall == Wall::kMicrovm ? 1 : 0);
+  size_t least = kTreesOfAll + plan_.volumes->count + (plan_.wall == Wall::kJail ? 0 : 1);
   if (message->byte != kTrees || !message->fds[least - 1])
     return Error::from_errno("unexpected message from the helper", EPROTO);
   image_ = std::move(message->fds[0]);
@@ -107,7 +107,7 @@ Result<void> Jail::receive_trees() {
   masks_ = std::move(message->fds[3]);
   tools_ = std::move(message->fds[4]);
   size_t next = kTreesOfAll;
-  if (plan_.wall == Wall::kMicrovm) disk_ = std::move(message->fds[next++]);
+  if (plan_.wall != Wall::kJail) disk_ = std::move(message->fds[next++]);
   while (volumes_.size() < plan_.volumes->count)
     volumes_.push_back(std::move(message->fds[next++]));
   toolbox_ = std::move(message->fds[next]);
@@ -155,7 +155,7 @@ Result<void> Jail::build_root() {
                                       {plan_.keeps_layer ? "userxattr" : "volatile", ""}},
                                      kNoSuidNoDev));
   ATOLL_TRY_VOID(linux::attach_mount_at(root_.get(), scratch.get(), "root"));
-  if (plan_.wall == Wall::kMicrovm || !toolbox_) return {};
+  if (plan_.wall != Wall::kJail || !toolbox_) return {};
   return linux::attach_toolbox(root_.get(), toolbox_.get());
 }
 
@@ -164,7 +164,7 @@ Result<void> Jail::mount_devices() { return linux::attach_devices(root_.get(), d
 Result<void> Jail::mount_proc_and_run() {
   ATOLL_TRY(proc_, linux::attach_proc(root_.get()));
   ATOLL_TRY(run_atoll_, linux::attach_run(root_.get(), tools_.get()));
-  return plan_.wall == Wall::kMicrovm ? mount_disks() : Result<void>();
+  return plan_.wall == Wall::kJail ? Result<void>() : mount_disks();
 }
 
 // Files, which the machine reads as disks; nothing here mounts them.
@@ -224,8 +224,8 @@ Result<void> Jail::execute_agent() {
       {plan_.probe, agent::kProbeFd},       {sudo_.get(), agent::kSudoFd}};
   int number = agent::kMemoryEventsFd;
   for (int counter : plan_.counters) places.push_back({counter, number++});
-  const char* role = plan_.wall == Wall::kMicrovm ? agent::kKeeperRole : nullptr;
-  return execute(places, agent::kLastBirthFd, role);
+  constexpr const char* kRoles[] = {nullptr, agent::kSentryKeeperRole, agent::kKeeperRole};
+  return execute(places, agent::kLastBirthFd, kRoles[static_cast<size_t>(plan_.wall)]);
 }
 
 void Jail::run_spawner(int parent_end) {

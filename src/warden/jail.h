@@ -29,8 +29,9 @@ inline constexpr char kRootReady = 'R';  // with the network namespace
 inline constexpr char kNetworkIsHere = 'N';
 
 enum class Spawner : unsigned char { kNone, kNeeded };
-// What process 1 is: the agent itself, or the keeper of a machine that has the agent inside.
-enum class Wall : unsigned char { kJail, kMicrovm };
+// What process 1 is: the agent itself, or the keeper of a machine or of gVisor's sentry that has
+// the agent inside.
+enum class Wall : unsigned char { kJail, kGvisor, kMicrovm };
 
 struct JailPlan {
   Spawner spawner = Spawner::kNone;

@@ -242,7 +242,9 @@ Result<Fd> Launch::clone_image_file(const Digest& image) const {
   ATOLL_TRY_VOID(linux::open_root_file(host_.stored_images.get(), name, O_RDONLY));
   // By path: the open directory is of the host's mount namespace, not of ours.
   ATOLL_TRY(Fd mount, linux::clone_mount(AT_FDCWD, host_.state_dir + "/images/" + name));
-  uint64_t attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+  uint64_t attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV;
+  // gVisor's sentry maps the code of programs from it.
+  if (wall() != Wall::kGvisor) attributes |= MOUNT_ATTR_NOEXEC;
   ATOLL_TRY_VOID(linux::set_attributes(mount.get(), {.set = attributes | MOUNT_ATTR_NOSUID}));
   return mount;
 }
@@ -261,7 +263,7 @@ Result<void> Launch::send_trees() {
             clone_for_jail(host_.run_dir + "/tools", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, -1));
   std::vector<int> fds = {image.get(), layer.get(), devices.get(), masks.get(), tools.get()};
   Fd disk, toolbox;
-  if (wall() == Wall::kMicrovm) {
+  if (wall() != Wall::kJail) {
     ATOLL_TRY(disk, clone_image_file(image_));
     fds.push_back(disk.get());
   }
@@ -269,8 +271,8 @@ Result<void> Launch::send_trees() {
             linux::clone_volumes(host_.run_dir + "/pool", volumes_, user_namespace.get()));
   for (const Fd& volume : volumes) fds.push_back(volume.get());
   if (has_toolbox()) {
-    ATOLL_TRY(toolbox, wall() == Wall::kMicrovm ? clone_image_file(toolbox_)
-                                                : clone_image(toolbox_, user_namespace.get()));
+    ATOLL_TRY(toolbox, wall() == Wall::kJail ? clone_image(toolbox_, user_namespace.get())
+                                             : clone_image_file(toolbox_));
     fds.push_back(toolbox.get());
   }
   return linux::send_byte(sync_.get(), kTrees, fds);

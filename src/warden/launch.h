@@ -74,14 +74,18 @@ class Launch {
   // The file of an image, for a machine to read as a disk.
   Result<Fd> clone_image_file(const Digest& image) const;
   Spawner spawner() const;
-  Wall wall() const { return is_set(request_.monitor) ? Wall::kMicrovm : Wall::kJail; }
+  Wall wall() const {
+    if (!is_set(request_.monitor)) return Wall::kJail;
+    bool sentry = request_.guest.kind == agent::GuestKind::kSentry;
+    return sentry ? Wall::kGvisor : Wall::kMicrovm;
+  }
   static bool is_set(const std::array<unsigned char, Digest::kBytes>& digest) {
     return digest != std::array<unsigned char, Digest::kBytes>{};
   }
   bool has_toolbox() const { return is_set(request_.toolbox); }
   // What it stands on.
   Digest root() const {
-    return wall() == Wall::kMicrovm ? Digest::from_bytes(request_.monitor) : image_;
+    return wall() == Wall::kJail ? image_ : Digest::from_bytes(request_.monitor);
   }
 
   const Host& host_;

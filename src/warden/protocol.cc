@@ -61,7 +61,8 @@ Result<void> check_guest(const Request& request) {
               between(guest.pids, kMinPids, kMaxPids) &&
               between(guest.memory_bytes, kMinMemoryBytes, request.memory_bytes) &&
               between(guest.disk_bytes, kMinDiskBytes, request.disk_bytes) &&
-              between(guest.open_files, kMinOpenFiles, kMaxOpenFiles) && guest.reserved == 0;
+              between(guest.open_files, kMinOpenFiles, kMaxOpenFiles) &&
+              guest.kind <= agent::GuestKind::kSentry;
   return good ? Result<void>() : invalid("bad limits of a machine");
 }
 

@@ -29,7 +29,7 @@ Request launch_of_a_machine() {
                    .cpu_millis = 500,
                    .pids = 256,
                    .open_files = 100,
-                   .reserved = 0};
+                   .kind = agent::GuestKind::kMachine};
   return request;
 }
 
@@ -42,7 +42,7 @@ TEST(WardenProtocol, AMachineHasLimitsThatAreWithinThoseAroundIt) {
       [](Request& request) { request.guest.cpu_millis = 0; },
       [](Request& request) { request.guest.pids = kMaxPids + 1; },
       [](Request& request) { request.guest.open_files = 1; },
-      [](Request& request) { request.guest.reserved = 1; },
+      [](Request& request) { request.guest.kind = agent::GuestKind{2}; },
       [](Request& request) { request.monitor = {}; },
   };
   for (auto change : changes) {

@@ -107,13 +107,19 @@ Facts demands(const ReceiptSubject& subject) {
           {"descriptors", "0 1 2"}};
 }
 
+// A machine's processor is emulated: the jail around it has no device for anything else.
+const char* driver_lines(const agent::GuestLimits& guest) {
+  if (guest.memory_bytes == 0) return "driver\tjail\n";
+  bool sentry = guest.kind == agent::GuestKind::kSentry;
+  return sentry ? "driver\tgvisor\nplatform\tsystrap\n"
+                : "driver\tmicrovm\nvirtualization\temulated\n";
+}
+
 // Tab-separated, because values have blanks in them; the notary makes JSON of it.
 Result<void> store(const ReceiptSubject& subject, const std::vector<linux::ComparedFact>& lines) {
   std::string text = fmt::format("sandbox\t{}\n", subject.id.view());
   text += fmt::format("made_at\t{}\n", to_rfc3339(SystemClock().wall_now()));
-  // A machine's processor is emulated: the jail around it has no device for anything else.
-  bool machine = subject.request.guest.memory_bytes != 0;
-  text += machine ? "driver\tmicrovm\nvirtualization\temulated\n" : "driver\tjail\n";
+  text += driver_lines(subject.request.guest);
   text += fmt::format("atoll\t{}\n", ATOLL_VERSION);
   for (const linux::ComparedFact& line : lines)
     text += fmt::format("fact\t{}\t{}\t{}\n", line.name, line.outside, line.inside);

@@ -11,6 +11,8 @@ import atoll
 SERVER = "import http.server as h; h.HTTPServer(('127.0.0.1', 8000), h.SimpleHTTPRequestHandler)" \
          ".serve_forever()"
 BOMB = "import os\nwhile True:\n  try: os.fork()\n  except OSError: raise SystemExit(7)"
+MANY_CHILDREN = "import os, time\nfor i in range(100):\n  try:\n    if os.fork() == 0: " \
+                "time.sleep(60)\n  except OSError: time.sleep(0.5); os._exit(7)"
 LOOKUP = "import socket; print(socket.gethostbyname('{}'))"
 BEHAVIOURS = []
 
@@ -337,12 +339,37 @@ def no_snapshots(service, isolation):
 
 
 # What a wall does not do: the word for it in docs/isolation.md, and that it is refused.
+def limits_of_sentry(service, isolation):
+    """A kernel that is a program cannot keep up with a fork bomb: that may end its sandbox, and
+    nothing else. What only forks too often is told."""
+    wanted = {"memory_bytes": 256 << 20, "pids": 32, "disk_bytes": 32 << 20,
+              "output_bytes": 100000}
+    with Box(service, isolation, limits=wanted) as other:
+        with Box(service, isolation, limits=wanted) as box:
+            verdict = box.python(BOMB)["verdict"]
+            assert verdict in ("pids_limit", "oom", "sandbox_gone"), verdict
+        equal(other.run("echo well")["stdout"], "well\n")
+    with Box(service, isolation, limits=wanted) as box:
+        equal(box.python(MANY_CHILDREN)["verdict"], "pids_limit")
+        equal(box.python("b = bytearray(1 << 30)")["verdict"], "oom")
+        equal(box.run("head -c 64M /dev/zero > /tmp/full")["verdict"], "disk_limit")
+        box.run("rm /tmp/full")
+        cut = box.run("head -c 150000 /dev/zero")
+        equal((cut["verdict"], cut["stdout_bytes"], cut["stdout_cut"]), ("ok", 100000, 50000))
+        equal(box.run("echo well")["stdout"], "well\n")
+
+
+NOT_YET = {
+    "nothing leaves, and an attempt is in the audit": ("no audit", no_audit),
+    "an allowed name has an address that stands for it": ("refused", no_rules),
+    "snapshots and forks have its files, and say what they do not carry":
+        ("refused", no_snapshots),
+    "is rolled back, and the rollback is undone": ("refused", no_snapshots),
+}
 DECLARED = {
-    "microvm": {
-        "nothing leaves, and an attempt is in the audit": ("no audit", no_audit),
-        "an allowed name has an address that stands for it": ("refused", no_rules),
-        "snapshots and forks have its files, and say what they do not carry":
-            ("refused", no_snapshots),
-        "is rolled back, and the rollback is undone": ("refused", no_snapshots),
+    "gvisor": NOT_YET | {
+        "memory, processes, disk and output are limited, and the verdict names the limit":
+            ("but bombs", limits_of_sentry),
     },
+    "microvm": NOT_YET,
 }

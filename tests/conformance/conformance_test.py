@@ -29,10 +29,11 @@ class Conformance(atoll.SystemTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        if os.path.exists(os.path.join(atoll.MONITOR, "image.erofs")):
-            cls.atoll.cli("template", "add", atoll.MONITOR)
-        else:
-            print("microvm is not tried: make images IMAGES=microvm", flush=True)
+        for wall, image in atoll.MONITORS.items():
+            if os.path.exists(os.path.join(image, "image.erofs")):
+                cls.atoll.cli("template", "add", image)
+            else:
+                print(f"{wall} is not tried: make images IMAGES={wall}", flush=True)
 
     def offers(self, wall):
         """Whether it can be had; what cannot must be refused by name, with nothing made."""

@@ -20,7 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BIN = os.environ.get("ATOLL_BIN", os.path.join(ROOT, "build", "release", "bin"))
 IMAGE = os.environ.get("ATOLL_IMAGE", os.path.join(ROOT, "build", "images", "python"))
 TOOLBOX = os.path.join(os.path.dirname(IMAGE), "toolbox")
-MONITOR = os.path.join(os.path.dirname(IMAGE), "microvm")  # what runs machines
+MONITORS = {wall: os.path.join(os.path.dirname(IMAGE), wall) for wall in ("gvisor", "microvm")}
 # How much slower than hardware this host is: tests/guest is emulated.
 SLOW = int(os.environ.get("ATOLL_TEST_SLOW", "1"))
 

@@ -52,7 +52,7 @@ class Microvm(Machines):
         self.assertEqual((answer.status, answer.json["error"]["code"]),
                          (400, "template_is_monitor"))
 
-    def test_at_least_gvisor_is_a_machine_here(self):
+    def test_at_least_gvisor_is_a_machine_where_there_is_no_gvisor(self):
         made = self.atoll.create(isolation="gvisor")
         self.assertEqual(made["isolation"], "microvm")
         self.atoll.delete(made["id"])

@@ -46,8 +46,13 @@ struct Program {
   bool fits = true;  // no jump too far, no number decided twice
 };
 
+// Whose calls they are.
+enum class Caller : uint8_t { kProgram, kSentry };
+
 class Compiler {
  public:
+  explicit constexpr Compiler(Caller caller) : caller_(caller) {}
+
   constexpr Program compile() {
     decide();
     find_runs();
@@ -62,6 +67,8 @@ class Compiler {
   constexpr void decide() {
     for (std::span<const int> numbers : kAllowed)
       for (int number : numbers) set(number, {kAllow, -1});
+    if (caller_ == Caller::kSentry)
+      for (int number : kSentryCalls) set(number, {kAllow, -1});
     for (int number : kNotThere) set(number, {fail_with(ENOSYS), -1});
     for (size_t check = 0; check < std::size(kChecked); ++check)
       set(kChecked[check].number, {0, static_cast<int>(check)});
@@ -87,14 +94,18 @@ class Compiler {
   }
   constexpr void add_return(uint32_t action) { add(BPF_RET | BPF_K, action); }
 
+  constexpr uint32_t foreign_call() const {
+    return caller_ == Caller::kSentry ? fail_with(ENOSYS) : kKill;
+  }
+
   constexpr void add_prelude() {
     add_load(offsetof(seccomp_data, arch));
     add(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
-    add_return(kKill);
+    add_return(foreign_call());
     add_load(offsetof(seccomp_data, nr));
     // Also -1, which no program has a reason to call.
     add(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 0, 1);
-    add_return(kKill);
+    add_return(foreign_call());
     add(BPF_JMP | BPF_JGT | BPF_K, kNewestCall, 0, 1);
     add_return(fail_with(ENOSYS));
   }
@@ -161,6 +172,7 @@ class Compiler {
     }
   }
 
+  Caller caller_;
   Program program_;
   std::array<Answer, kNewestCall + 1> answers_ = {};
   std::array<uint32_t, kNewestCall + 1> run_starts_ = {};
@@ -170,6 +182,6 @@ class Compiler {
   std::array<size_t, std::size(kChecked)> check_jumps_ = {};
 };
 
-constexpr Program compile_policy() { return Compiler().compile(); }
+constexpr Program compile_policy(Caller caller) { return Compiler(caller).compile(); }
 
 }  // namespace atl::agent::filter

@@ -7,6 +7,8 @@
 //   kAllowed                        allowed
 //   kChecked                        depends on the arguments
 //   every other number              EPERM
+// gVisor's sentry has another one with more calls, which refuses where this kills: its own filter
+// comes to hear of the calls of its programs only if ours does not kill them first.
 #pragma once
 
 #include <errno.h>
@@ -128,6 +130,10 @@ inline constexpr int kMessageCalls[] = {
 inline constexpr int kConfinementCalls[] = {
     SYS_seccomp, SYS_landlock_create_ruleset, SYS_landlock_add_rule, SYS_landlock_restrict_self};
 // clang-format on
+
+// Beside these, for gVisor's sentry, which runs the programs of a sandbox as its own children under
+// ptrace or seccomp. Only what its jail holds can be traced.
+inline constexpr int kSentryCalls[] = {SYS_ptrace};
 
 inline constexpr std::span<const int> kAllowed[] = {
     kFileCalls,     kAttributeCalls, kEventCalls,  kMemoryCalls,  kProcessCalls,    kSignalCalls,

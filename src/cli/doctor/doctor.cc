@@ -54,25 +54,29 @@ Finding probe_server(const CommandLine& line) {
   return finding;
 }
 
+// The newest that a release of Debian has.
+constexpr const char* kRunscAge = "Debian 13's runsc, of July 2024";
+
 // Installed on this host, or built by the server that runs here.
-bool has_monitor(const CommandLine& line) {
-  std::string installed = line.places.templates() + "/microvm/image";
+bool has_image(const CommandLine& line, const std::string& name) {
+  std::string installed = line.places.templates() + "/" + name + "/image";
   if (access(installed.c_str(), F_OK) == 0) return true;
   auto api = connect(line);
   if (!api) return false;
-  auto shown = api->call({.target = "/v1/templates/microvm"});
+  auto shown = api->call({.target = "/v1/templates/" + name});
   const boost::json::value* state = shown ? shown->if_contains("state") : nullptr;
   return state != nullptr && *state == "built";
 }
 
-// A machine runs in a jail, by programs of that image; the host itself needs none.
-Finding probe_monitor(const CommandLine& line) {
-  bool there = has_monitor(line);
-  return {.name = std::string(kMonitorFinding),
+// Both run in a jail, by programs of that image; the host itself needs none.
+Finding probe_monitor(const CommandLine& line, std::string_view wall, const char* found) {
+  std::string name(wall);
+  bool there = has_image(line, name);
+  return {.name = name,
           .kind = FindingClass::kExtra,
           .state = there ? FindingState::kOk : FindingState::kMissing,
-          .found = there ? "machines are emulated" : "the image that runs machines is not built",
-          .remedy = there ? "" : "atoll template build microvm"};
+          .found = there ? found : "the image that runs it is not built",
+          .remedy = there ? "" : "atoll template build " + name};
 }
 
 void append(Findings& all, Findings more) {
@@ -92,7 +96,8 @@ Findings examine_host(const CommandLine& line) {
   append(all, probe_resources(line.places));
   // Last: the trials before want a process with a single thread.
   all.push_back(probe_server(line));
-  all.push_back(probe_monitor(line));
+  all.push_back(probe_monitor(line, kSentryFinding, kRunscAge));
+  all.push_back(probe_monitor(line, kMachineFinding, "machines are emulated"));
   return all;
 }
 

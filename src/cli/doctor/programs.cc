@@ -19,7 +19,6 @@ constexpr Program kPrograms[] = {
     {"mkfs.erofs", FindingClass::kExtra, "erofs-utils", "builds images"},
     {"mmdebstrap", FindingClass::kExtra, "mmdebstrap", "builds images"},
     {"nft", FindingClass::kExtra, "nftables", "not used by this version"},
-    {"runsc", FindingClass::kExtra, "runsc", "not used by this version"},
 };
 
 // Where the warden looks, whatever PATH says; what it does not need itself may also be the

@@ -12,8 +12,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kLater = "not part of this version";
-
 std::string names_of(const Findings& findings, FindingState state) {
   std::string names;
   for (const Finding& finding : findings) {
@@ -31,13 +29,15 @@ Driver judge_jail(const Findings& findings) {
   return {"jail", FindingState::kOk, ""};
 }
 
-Driver judge_microvm(const Findings& findings) {
+// The wall, and the finding that says whether there is what it needs, are called the same.
+Driver judge_monitored(const Findings& findings, std::string_view wall) {
+  std::string name(wall);
   Driver jail = judge_jail(findings);
-  if (jail.usable != FindingState::kOk) return {"microvm", jail.usable, jail.reason};
+  if (jail.usable != FindingState::kOk) return {name, jail.usable, jail.reason};
   for (const Finding& finding : findings)
-    if (finding.name == kMonitorFinding && finding.state == FindingState::kOk)
-      return {"microvm", FindingState::kOk, ""};
-  return {"microvm", FindingState::kMissing, "missing: " + std::string(kMonitorFinding)};
+    if (finding.name == wall && finding.state == FindingState::kOk)
+      return {name, FindingState::kOk, ""};
+  return {name, FindingState::kMissing, "missing: " + name};
 }
 
 std::string_view usable_text(FindingState state) {
@@ -114,9 +114,8 @@ size_t widest_name(const Findings& findings) {
 }  // namespace
 
 std::vector<Driver> judge_drivers(const Findings& findings) {
-  return {judge_jail(findings),
-          {"gvisor", FindingState::kMissing, kLater},
-          judge_microvm(findings)};
+  return {judge_jail(findings), judge_monitored(findings, kSentryFinding),
+          judge_monitored(findings, kMachineFinding)};
 }
 
 bool Report::jail_usable() const { return drivers.front().usable == FindingState::kOk; }

@@ -16,10 +16,11 @@ struct Driver {
   std::string reason;  // why not, or why it is not known
 };
 
-// Whether there is what machines need beside a jail.
-inline constexpr std::string_view kMonitorFinding = "microvm";
+// Whether there is what gVisor and machines need beside a jail.
+inline constexpr std::string_view kSentryFinding = "gvisor";
+inline constexpr std::string_view kMachineFinding = "microvm";
 
-// The jail is usable when every required finding is ok; machines when their image is there too.
+// The jail is usable when every required finding is ok; the others when their image is there too.
 std::vector<Driver> judge_drivers(const Findings& findings);
 
 struct Report {

@@ -33,8 +33,11 @@ TEST(Report, WhatIsUnknownIsNotTakenForUsable) {
 }
 
 TEST(Report, AMachineNeedsAJailAndItsImage) {
-  EXPECT_EQ(Report(Findings{}).drivers[1].reason, "not part of this version");
+  EXPECT_EQ(Report(Findings{}).drivers[1].reason, "missing: gvisor");
   EXPECT_EQ(Report(Findings{}).drivers[2].reason, "missing: microvm");
+  Finding sentry = finding("gvisor", FindingClass::kExtra, FindingState::kOk);
+  EXPECT_EQ(Report({sentry}).drivers[1].usable, FindingState::kOk);
+  EXPECT_EQ(Report({sentry}).drivers[2].usable, FindingState::kMissing);
   Finding monitor = finding("microvm", FindingClass::kExtra, FindingState::kOk);
   EXPECT_EQ(Report({monitor}).drivers[2].usable, FindingState::kOk);
   Finding kernel = finding("kernel", FindingClass::kRequired, FindingState::kMissing);
@@ -47,7 +50,7 @@ TEST(Report, TextJoinsWhatIsWellAndEndsWithWhatToDo) {
                  finding("namespace.net", FindingClass::kRequired, FindingState::kMissing)});
   EXPECT_EQ(to_text(report),
             "jail     not usable: missing: namespace.net\n"
-            "gvisor   not usable: not part of this version\n"
+            "gvisor   not usable: missing: namespace.net\n"
             "microvm  not usable: missing: namespace.net\n"
             "required\n"
             "  ok       namespace      user, pid\n"

@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "agent/birth_record.h"
+#include "agent/exec_filter.h"
 #include "agent/launcher.h"
 #include "agent/probe.h"
 #include "agent/spawner.h"
@@ -312,7 +313,7 @@ int run_lying_probe(const std::string& from, const std::string& to) {
     dup2(pair[1], 0);
     close(pair[0]);
     close(pair[1]);
-    return agent::run_probe().ok() ? 0 : 1;
+    return agent::run_probe(agent::exec_filter()).ok() ? 0 : 1;
   }
   close(pair[1]);
   std::string facts(1 << 17, '\0');

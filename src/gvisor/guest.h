@@ -1,0 +1,13 @@
+// Process 1 inside of gVisor's sentry: builds the sandbox's root from the image and the layer,
+// forks who passes the agent's stream on to the keeper, and becomes the agent.
+#pragma once
+
+#include "agent/birth.h"
+#include "base/result.h"
+
+namespace atl::gvisor {
+
+// In the place of the agent, with the descriptors that an agent is born with where it expects them.
+Result<void> become_agent();
+
+}  // namespace atl::gvisor

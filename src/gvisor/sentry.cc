@@ -1,0 +1,79 @@
+#include "gvisor/sentry.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace atl::gvisor {
+namespace {
+
+constexpr const char* kId = "sandbox";
+
+// Of process 1 before it confines itself: what it takes to mount, and what the agent keeps.
+constexpr const char* kCapabilities =
+    R"(["CAP_CHOWN","CAP_DAC_OVERRIDE","CAP_FOWNER","CAP_FSETID","CAP_KILL","CAP_SETGID",)"
+    R"("CAP_SETUID","CAP_SETPCAP","CAP_NET_BIND_SERVICE","CAP_SYS_CHROOT","CAP_SYS_PTRACE",)"
+    R"("CAP_SYS_ADMIN","CAP_MKNOD"])";
+
+}  // namespace
+
+std::string sentry_configuration(const agent::GuestLimits& limits) {
+  uint32_t files = std::max(limits.open_files, kSentryOpenFiles);
+  return fmt::format(
+      R"({{"ociVersion":"1.0.0","hostname":"atoll","root":{{"path":"{0}","readonly":true}},)"
+      R"("process":{{"user":{{"uid":0,"gid":0}},"args":["atoll-agent","{1}"],"env":[],"cwd":"/",)"
+      R"("noNewPrivileges":true,"capabilities":{{"bounding":{2},"effective":{2},"permitted":{2}}},)"
+      R"("rlimits":[{{"type":"RLIMIT_NOFILE","soft":{3},"hard":{3}}}]}},"mounts":[)"
+      R"({{"destination":"/tmp","type":"bind","source":"{0}","options":["bind","size={4}",)"
+      R"("mode=0755"]}},{{"destination":"/run","type":"tmpfs","source":"tmpfs",)"
+      R"("options":["size=33554432","mode=0755"]}},)"
+      // The C library of a program without a name believes in no /proc rather than in this one.
+      R"({{"destination":"/proc","type":"tmpfs","source":"tmpfs","options":["size=4096"]}}],)"
+      R"("linux":{{}}}})",
+      kDirectory, kGuestRole, kCapabilities, files, limits.disk_bytes);
+}
+
+std::vector<std::string> sentry_command(const SentryFds& fds, const agent::GuestLimits& limits) {
+  return {"runsc",
+          fmt::format("--root={}", kDirectory),
+          "--platform=systrap",
+          "--network=none",
+          "--overlay2=none",
+          "--directfs=false",
+          "--ignore-cgroups",
+          "--host-uds=none",
+          "--oci-seccomp=false",
+          "--log=/dev/null",
+          "boot",
+          fmt::format("--bundle={}", kDirectory),
+          fmt::format("--spec-fd={}", fds.configuration),
+          fmt::format("--controller-fd={}", fds.control),
+          fmt::format("--start-sync-fd={}", fds.started),
+          fmt::format("--io-fds={}", fds.image),
+          "--gofer-mount-confs=erofs:none,none:anon",
+          fmt::format("--gofer-filestore-fds={}", fds.layer),
+          fmt::format("--stdio-fds={},{},{}", fds.input, fds.output, fds.error),
+          fmt::format("--exec-fd={}", fds.program),
+          fmt::format("--pass-fd={}:{}", fds.birth, kGuestBirthFd),
+          fmt::format("--pass-fd={}:{}", fds.sudo, kGuestSudoFd),
+          fmt::format("--cpu-num={}", (limits.cpu_millis + 999) / 1000),
+          fmt::format("--total-memory={}", limits.memory_bytes),
+          "--product-name=atoll",
+          kId};
+}
+
+std::string loopback_call() {
+  return R"({"method":"Network.CreateLinksAndRoutes","arg":{"LoopbackLinks":[{"Name":"lo",)"
+         R"("Addresses":[{"Address":"127.0.0.1","PrefixLen":8},{"Address":"::1",)"
+         R"("PrefixLen":128}],"Routes":[{"Destination":{"IP":"127.0.0.0","Mask":"/wAAAA=="},)"
+         R"("Gateway":""},{"Destination":{"IP":"::1","Mask":"/////////////////////w=="},)"
+         R"("Gateway":""}]}]}})";
+}
+
+std::string begin_call() {
+  return fmt::format(R"({{"method":"containerManager.StartRoot","arg":"{}"}})", kId);
+}
+
+bool is_success(const std::string& answer) { return answer.starts_with(R"({"success":true,)"); }
+
+}  // namespace atl::gvisor

@@ -1,0 +1,63 @@
+// gVisor's sentry as it is told to be: where it finds its files in its jail, OCI's config.json, its
+// command line, and the two calls that make it run. Written from numbers only; nothing here or in
+// the warden reads such a text.
+//
+// It is started without the rest of runsc: the jail is its wall, so it needs no namespaces, no
+// capabilities and no process that opens files for it. The image is a file that it reads by itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/birth_record.h"
+
+namespace atl::gvisor {
+
+// In the jail.
+inline constexpr const char* kDirectory = "/sentry";
+inline constexpr const char* kConfiguration = "config.json";
+inline constexpr const char* kProgram = "atoll-agent";  // process 1 inside
+inline constexpr const char* kBirth = "birth";          // an agent::BirthRecord
+inline constexpr const char* kLayer = "layer";          // what is written inside
+inline constexpr const char* kControl = "control";      // its socket
+inline constexpr const char* kImageFile = "/run/atoll/image";
+inline constexpr const char* kSudoFile = "/run/atoll/bin/sudo";
+inline constexpr const char* kRunsc = "/usr/bin/runsc";
+
+// How the program is called that becomes the sentry, and the one that is process 1 inside.
+inline constexpr const char* kSentryRole = "sentry";
+inline constexpr const char* kGuestRole = "sentry-guest";
+
+// Descriptors of process 1 inside: the port is its standard input.
+inline constexpr int kGuestBirthFd = 3;
+inline constexpr int kGuestSudoFd = 4;
+
+// The sentry itself: its code, its heap, what it keeps of files; and room for what programs take
+// between two looks of the agent at their memory.
+inline constexpr uint64_t kSentryMemoryBytes = 192ull << 20;
+// Of the layer, beside what programs may write: our program, and what the pool itself needs.
+inline constexpr uint64_t kSentryDiskBytes = 64ull << 20;
+// Threads of its own, and some for each that programs have: it keeps those of ended ones for a
+// while.
+inline constexpr uint32_t kSentryPids = 512;
+inline constexpr uint32_t kSentryPidsEach = 8;
+inline constexpr uint32_t kSentryOpenFiles = 4096;
+
+// config.json: the image read-only as root, a layer of so many bytes at /tmp, nothing else.
+std::string sentry_configuration(const agent::GuestLimits& limits);
+
+// Descriptors that it is started with, by the numbers that they have.
+struct SentryFds {
+  int configuration, control, started, image, layer, program, birth, sudo;
+  int input, output, error;  // of process 1 inside
+};
+std::vector<std::string> sentry_command(const SentryFds& fds, const agent::GuestLimits& limits);
+
+// What it is told on its control socket, in this order: there is a loopback; begin.
+std::string loopback_call();
+std::string begin_call();
+// Whether the answer to either says that it was done.
+bool is_success(const std::string& answer);
+
+}  // namespace atl::gvisor

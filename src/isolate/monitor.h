@@ -1,0 +1,27 @@
+// What stands between the programs of a sandbox and the jail around it, if anything does: gVisor's
+// sentry or a machine.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.h"
+
+namespace atl::isolate {
+
+struct Monitor {
+  enum class Kind : unsigned char { kSentry, kMachine };
+
+  Digest image;  // whose programs run it
+  Kind kind = Kind::kMachine;
+
+  bool operator==(const Monitor&) const = default;
+};
+
+// What it takes itself, beside what the programs may use.
+struct MonitorNeeds {
+  uint64_t memory_bytes;
+  uint64_t disk_bytes;
+};
+MonitorNeeds needs_of(Monitor::Kind kind);
+
+}  // namespace atl::isolate

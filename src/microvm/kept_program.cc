@@ -1,0 +1,90 @@
+#include "microvm/kept_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "agent/leaf.h"
+#include "base/file.h"
+#include "linux/pidfd.h"
+#include "microvm/relay.h"
+
+namespace atl::microvm {
+namespace {
+
+// Accepts whoever connects; the newest wins.
+Result<void> accept_newest(int listener, Relay& relay) {
+  while (true) {
+    Fd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket) {
+      relay.open(std::move(socket));
+      continue;
+    }
+    bool none = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+    return none ? Result<void>() : Error::system("accept");
+  }
+}
+
+void discard_output(Fd& pipe) {
+  char bytes[4096];
+  ssize_t count = read(pipe.get(), bytes, sizeof bytes);
+  if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) pipe.reset();
+}
+
+}  // namespace
+
+Result<agent::Launched> KeptPrograms::start(uint32_t number, std::vector<std::string> words,
+                                            int input, agent::Becomes becomes) {
+  agent::Start start = {.arguments = std::move(words),
+                        .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/"},
+                        .directory = "/",
+                        .user = fmt::format("{0}:{0}", kKeptUser)};
+  agent::Leaf leaf(cgroup_, number);
+  std::string payload = agent::encode(number, start).substr(agent::kHeaderBytes);
+  return launcher_.launch(leaf, start, payload, input, becomes);
+}
+
+Result<void> KeptPrograms::run(uint32_t number, std::vector<std::string> words) {
+  std::string name = words[0];
+  ATOLL_TRY(agent::Launched launched, start(number, std::move(words), launcher_.null_device()));
+  ATOLL_TRY(int status, linux::wait_for_exit(launched.pidfd.get()));
+  agent::Leaf(cgroup_, number).remove();
+  if (status == 0) return {};
+  auto said = read_all(launched.stderr_pipe.get());
+  return Error(Code::kUnavailable, fmt::format("{} ended with {}: {}", name, status,
+                                               said.ok() ? *said : std::string()));
+}
+
+KeptProgram::KeptProgram(agent::Launched launched, Fd port)
+    : launched_(std::move(launched)), port_(std::move(port)) {}
+
+Result<void> KeptProgram::keep(int listener, const std::function<void()>& ready) {
+  if (fcntl(port_.get(), F_SETFL, O_NONBLOCK) != 0) return Error::system("fcntl");
+  Relay relay(std::move(port_));
+  bool told = false;
+  while (!linux::has_ended(launched_.pidfd.get())) {
+    std::vector<pollfd> polls = {
+        {.fd = listener, .events = POLLIN, .revents = 0},
+        {.fd = launched_.pidfd.get(), .events = POLLIN, .revents = 0},
+        {.fd = launched_.stdout_pipe.get(), .events = POLLIN, .revents = 0},
+        {.fd = launched_.stderr_pipe.get(), .events = POLLIN, .revents = 0}};
+    relay.add_watches(polls);
+    if (poll(polls.data(), polls.size(), -1) < 0 && errno != EINTR) return Error::system("poll");
+    if (polls[2].revents != 0) discard_output(launched_.stdout_pipe);
+    if (polls[3].revents != 0) discard_output(launched_.stderr_pipe);
+    if (polls[0].revents != 0) ATOLL_TRY_VOID(accept_newest(listener, relay));
+    ATOLL_TRY_VOID(relay.move_bytes());
+    while (waitpid(-1, nullptr, WNOHANG | __WALL) > 0) {
+    }
+    if (relay.is_ready() && !std::exchange(told, true)) ready();
+  }
+  return Error(Code::kUnavailable, "what was kept has ended");
+}
+
+}  // namespace atl::microvm
