@@ -44,6 +44,7 @@ Task<Result<VolumeRooms::Visit>> VolumeRooms::make_room(ShownVolume volume) {
   request.volumes.push_back({volume.row.name, kPath});
   request.network = "{}";
   request.persistence = "ephemeral";
+  request.transient = true;
   request.ttl_ms = in_milliseconds(kRoomTime);
   request.idle_ttl_ms = in_milliseconds(kIdleTime);
   auto created = co_await sandboxes_.create(volume.row.tenant, std::move(request));

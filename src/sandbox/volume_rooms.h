@@ -2,8 +2,7 @@
 // mounted, else in a room: a sandbox that is made for it, used by all who come meanwhile, and
 // removed when the last of them leaves. Paths of callers are paths inside either way.
 //
-// Crash: a room that atolld left behind ends by its idle ttl; until then it is the sandbox that has
-// the volume. One thread.
+// Crash: the next start removes rooms. One thread.
 #pragma once
 
 #include <map>
