@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -30,6 +31,9 @@ class Initramfs {
   unsigned number_ = 0;
 };
 
+// Their paths in an order in which each finds what it depends on, by the kernel's list of that
+// ("modules.dep").
+std::vector<std::string> modules_in_order(std::string_view dependencies);
 // The drivers that a guest needs, from the kernel's directory of modules ("/usr/lib/modules/6.1…").
 // One that is not there is part of the kernel.
 Result<void> add_modules(Initramfs& archive, const std::string& directory);

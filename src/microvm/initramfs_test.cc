@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace atl::microvm {
@@ -45,6 +47,24 @@ TEST(Initramfs, AModuleThatIsPartOfTheKernelIsLeftOut) {
   Initramfs archive;
   ASSERT_TRUE(add_modules(archive, "/nonexistent").ok());
   EXPECT_EQ(files_of(std::move(archive).finish()).size(), 1u) << "the directory alone";
+}
+
+TEST(Modules, ComeAfterWhatTheyDependOn) {
+  auto order = modules_in_order(
+      "kernel/drivers/virtio/virtio_mmio.ko: kernel/drivers/virtio/virtio.ko "
+      "kernel/drivers/virtio/virtio_ring.ko\n"
+      "kernel/drivers/net/other.ko:\n"
+      "kernel/fs/erofs/erofs.ko: kernel/lib/libcrc32c.ko\n"
+      "not a line");
+  std::vector<std::string> first(order.begin(), order.begin() + 3);
+  EXPECT_EQ(first, (std::vector<std::string>{"kernel/drivers/virtio/virtio_ring.ko",
+                                             "kernel/drivers/virtio/virtio.ko",
+                                             "kernel/drivers/virtio/virtio_mmio.ko"}));
+  auto at = [&](const char* name) { return std::find(order.begin(), order.end(), name); };
+  EXPECT_LT(at("kernel/lib/libcrc32c.ko"), at("kernel/fs/erofs/erofs.ko"));
+  EXPECT_NE(at("kernel/fs/overlayfs/overlay.ko"), order.end());
+  EXPECT_EQ(at("kernel/drivers/net/other.ko"), order.end());
+  EXPECT_EQ(modules_in_order("").size(), 6u) << "without a list";
 }
 
 }  // namespace
