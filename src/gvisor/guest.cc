@@ -19,6 +19,7 @@
 #include "gvisor/sentry.h"
 #include "linux/confinement.h"
 #include "linux/descriptors.h"
+#include "linux/kernel_gaps.h"
 #include "linux/resource_limits.h"
 #include "linux/sandbox_root.h"
 #include "linux/sealed_memory.h"
@@ -167,6 +168,7 @@ Result<void> place_birth(const agent::BirthRecord& record, const Fd& listener, c
 }  // namespace
 
 Result<void> become_agent() {
+  linux::expect_kernel_gaps();
   umask(0022);
   ATOLL_TRY(Kept kept, take_files());
   ATOLL_TRY_VOID(mount_at("proc", "/proc", kNoSuidNoDev | MS_NOEXEC));

@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "linux/kernel_gaps.h"
+
 namespace atl::linux {
 namespace {
 
@@ -66,7 +68,8 @@ Result<void> set_capabilities(const CapabilitySets& sets) {
   // The kernel lowers ambient with permitted and inheritable, but never below what they still
   // allow.
   // EINVAL: this kernel (gVisor's) has no such set.
-  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL)
+  bool cleared = prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0;
+  if (!cleared && !(errno == EINVAL && has_kernel_gaps()))
     return Error::system("clear ambient capabilities");
   __user_cap_header_struct header = this_thread();
   __user_cap_data_struct data[2] = {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "linux/kernel_gaps.h"
 #include "linux/pidfd.h"
 
 namespace atl::linux {
@@ -43,7 +44,7 @@ Result<CloneOutcome> clone_process(const CloneRequest& request) {
   }
   long pid = syscall(SYS_clone3, &arguments, sizeof arguments);
   bool unknown = pid < 0 && (errno == EINVAL || errno == ENOSYS) && request.flags == 0;
-  if (unknown) return fork_process(request);
+  if (unknown && has_kernel_gaps()) return fork_process(request);
   if (pid < 0) return Error::system("clone");
   if (pid == 0) return CloneOutcome{0, Fd()};
   return CloneOutcome{static_cast<pid_t>(pid), Fd(pidfd)};

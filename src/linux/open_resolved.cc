@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "linux/kernel_gaps.h"
+
 namespace atl::linux {
 namespace {
 
@@ -47,7 +49,7 @@ Fd open_resolved(int directory, const std::string& path, const OpenHow& how) {
   arguments.resolve = how.resolve;
   for (int i = 0;; ++i) {
     long fd = syscall(SYS_openat2, directory, path.c_str(), &arguments, sizeof arguments);
-    if (fd < 0 && errno == ENOSYS) return open_by_parts(directory, path, how);
+    if (fd < 0 && errno == ENOSYS && has_kernel_gaps()) return open_by_parts(directory, path, how);
     if (fd >= 0 || (errno != EAGAIN && errno != EINTR) || i == kMaxTries)
       return Fd(static_cast<int>(fd));
   }

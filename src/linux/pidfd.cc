@@ -11,6 +11,7 @@
 #include <charconv>
 
 #include "base/file.h"
+#include "linux/kernel_gaps.h"
 
 namespace atl::linux {
 namespace {
@@ -33,7 +34,7 @@ Result<pid_t> pid_of(int directory) {
 
 Result<Fd> open_pidfd(pid_t pid) {
   long fd = syscall(SYS_pidfd_open, pid, 0);
-  if (fd < 0 && errno == ENOSYS)
+  if (fd < 0 && errno == ENOSYS && has_kernel_gaps())
     return open_file("/proc/" + std::to_string(pid), O_RDONLY | O_DIRECTORY);
   if (fd < 0) return Error::system("pidfd_open " + std::to_string(pid));
   return Fd(static_cast<int>(fd));
