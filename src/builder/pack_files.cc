@@ -71,8 +71,10 @@ Result<void> copy_directory(Fd from, const Place& place, size_t depth) {
     }
     bool made = mkdirat(into.get(), name.c_str(), 0755) == 0;
     if (!made && errno != EEXIST) return Error::system("mkdir " + path);
+    // Packages of the source may have brought a directory of the home before, as root.
     uid_t owner = owner_of(path + "/");
-    if (made && fchownat(into.get(), name.c_str(), owner, owner, AT_SYMLINK_NOFOLLOW) != 0)
+    bool is_given = made || owner != 0;
+    if (is_given && fchownat(into.get(), name.c_str(), owner, owner, AT_SYMLINK_NOFOLLOW) != 0)
       return Error::system("chown " + path);
     ATOLL_TRY_VOID(copy_directory(std::move(*inner), {place.root, path}, depth + 1));
   }

@@ -17,7 +17,7 @@ namespace atl::store {
 namespace {
 
 // Changes when the same pack would give another image.
-constexpr std::string_view kPipeline = "atoll image pipeline 2\n";
+constexpr std::string_view kPipeline = "atoll image pipeline 3\n";
 constexpr size_t kMaxManifestBytes = 256 * 1024;
 constexpr size_t kStepBytes = 256 * 1024;
 constexpr uint64_t kMaxFolderBytes = 4ull << 30;
