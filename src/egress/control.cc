@@ -9,11 +9,11 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include "base/log.h"
 #include "egress/policy_json.h"
+#include "egress/put_secret.h"
 #include "egress/text_call.h"
 #include "linux/unix_socket.h"
 
@@ -29,6 +29,7 @@ constexpr uint64_t kLogBudgetBytes = 1ull << 30;
 
 Status to_status(Code code) {
   if (code == Code::kInvalid) return Status::kInvalid;
+  if (code == Code::kConflict) return Status::kConflict;
   return code == Code::kNotFound ? Status::kNotFound : Status::kFailed;
 }
 
@@ -188,7 +189,7 @@ Result<void> Control::read(const Request& request, Reply& reply) {
 }
 
 Result<void> Control::answer_text(const Request& request, Reply& reply) {
-  if (request.operation == kPutSecret) return put_secret(request);
+  if (request.operation == kPutSecret) return put_secret(request, reply);
   if (request.operation == kRemoveSecret)
     return surroundings_.secrets->remove(request.tenant, request.policy);
   if (request.operation == kListSecrets) {
@@ -202,16 +203,22 @@ Result<void> Control::answer_text(const Request& request, Reply& reply) {
 }
 
 // Its errors name fields and never hold a value: they are logged.
-Result<void> Control::put_secret(const Request& request) {
-  boost::system::error_code error;
-  boost::json::value value = boost::json::parse(request.policy, error);
-  const boost::json::value* name =
-      value.is_object() ? value.get_object().if_contains("name") : nullptr;
-  if (name == nullptr || !name->is_string()) return Error(Code::kInvalid, "a secret has no name");
-  std::string text(name->get_string());
-  value.get_object().erase("name");
-  ATOLL_TRY(Secret secret, parse_secret(std::move(text), value.get_object()));
-  return surroundings_.secrets->put(request.tenant, std::move(secret));
+Result<void> Control::put_secret(const Request& request, Reply& reply) {
+  ATOLL_TRY(PutSecret put, parse_put_secret(request.policy));
+  SecretStore& secrets = *surroundings_.secrets;
+  const Secret* known = secrets.find(request.tenant, put.name);
+  if (put.when == PutSecret::When::kAbsent && known != nullptr)
+    return Error(Code::kConflict, "there is a secret " + put.name);
+  if (put.when == PutSecret::When::kPresent && known == nullptr)
+    return Error(Code::kNotFound, "there is no secret " + put.name);
+  boost::json::object fields;
+  if (put.when == PutSecret::When::kPresent) fields = whole_secret(*known);
+  for (const auto& [key, value] : put.fields) fields[key] = value;
+  ATOLL_TRY(Secret secret, parse_secret(put.name, fields));
+  WallTime now = SystemClock().wall_now();
+  ATOLL_TRY_VOID(secrets.put(request.tenant, std::move(secret), now));
+  reply.rows = boost::json::serialize(shown_secret(*secrets.find(request.tenant, put.name)));
+  return {};
 }
 
 void Control::close_all() {

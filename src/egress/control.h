@@ -34,7 +34,7 @@ class Control {
   Result<void> retain(const Request& request);
   Result<void> read(const Request& request, Reply& reply);
   Result<void> answer_text(const Request& request, Reply& reply);
-  Result<void> put_secret(const Request& request);
+  Result<void> put_secret(const Request& request, Reply& reply);
 
   Surroundings surroundings_;
   boost::asio::posix::stream_descriptor listener_;

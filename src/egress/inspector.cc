@@ -1,5 +1,8 @@
 #include "egress/inspector.h"
 
+#include <algorithm>
+
+#include "egress/header_write.h"
 #include "egress/secret_swap.h"
 
 namespace atl::egress {
@@ -7,12 +10,20 @@ namespace atl::egress {
 Decision Inspector::decide(const Destination& to, uint16_t port) const {
   using Carries = EffectivePolicy::Carries;
   return source_.policy.decide(to, port,
-                               has_secret_for(to) ? Carries::kSecret : Carries::kNoSecret);
+                               rewrites(to) ? Carries::kSecret : Carries::kNoSecret);
 }
 
-bool Inspector::has_secret_for(const Destination& to) const {
+bool Inspector::rewrites() const {
+  const Policy& policy = source_.policy.policy();
+  return !policy.secrets.empty() || !policy.set_headers.empty();
+}
+
+bool Inspector::rewrites(const Destination& to) const {
   const auto* name = std::get_if<HostName>(&to);
   if (name == nullptr) return false;
+  const auto& settings = source_.policy.policy().set_headers;
+  auto is_for = [&](const HeaderSetting& setting) { return setting.is_for(*name); };
+  if (std::any_of(settings.begin(), settings.end(), is_for)) return true;
   for (const SecretUse& use : source_.policy.policy().secrets) {
     const Secret* secret = source_.secrets->find(source_.tenant, use.name);
     if (secret != nullptr && secret->is_for(*name)) return true;
@@ -20,14 +31,18 @@ bool Inspector::has_secret_for(const Destination& to) const {
   return false;
 }
 
-Result<std::string> Inspector::swap_secrets(std::string_view head, const Destination& to,
-                                            std::string_view path, Transport transport) const {
+Result<std::string> Inspector::rewrite(std::string_view head, const Destination& to,
+                                       std::string_view path, Transport transport) const {
   std::vector<HeldSecret> held;
   for (const SecretUse& use : source_.policy.policy().secrets)
     if (!use.placeholder.empty())
       held.push_back({use.placeholder, source_.secrets->find(source_.tenant, use.name)});
   SwapPlace place{std::get_if<HostName>(&to), path, transport == Transport::kTls};
-  return egress::swap_secrets(head, place, held);
+  ATOLL_TRY(std::string swapped, swap_secrets(head, place, held));
+  auto find = [this](const std::string& name) {
+    return source_.secrets->find(source_.tenant, name);
+  };
+  return write_headers(swapped, place, source_.policy.policy().set_headers, find);
 }
 
 Result<std::optional<Upstream>> Inspector::upstream() const {

@@ -31,14 +31,15 @@ class Inspector {
   // A connection, before its name is resolved.
   Decision decide(const Destination& to, uint16_t port) const;
 
-  // Whether the sandbox has secrets, and whether one is for this host: such connections are
-  // inspected though their rule does not say so.
-  bool has_secrets() const { return !source_.policy.policy().secrets.empty(); }
-  bool has_secret_for(const Destination& to) const;
-  // The head of a request with what it means. kDenied with reason secret_not_bound.
+  // Whether some request of the sandbox goes on as another than it came, and whether those to this
+  // host may: such connections are inspected though their rule does not say so.
+  bool rewrites() const;
+  bool rewrites(const Destination& to) const;
+  // The head of a request as it goes on: with secrets for their placeholders, and with the fields
+  // that the policy sets. kDenied with reason secret_not_bound.
   enum class Transport : unsigned char { kPlain, kTls };
-  Result<std::string> swap_secrets(std::string_view head, const Destination& to,
-                                   std::string_view path, Transport transport) const;
+  Result<std::string> rewrite(std::string_view head, const Destination& to, std::string_view path,
+                              Transport transport) const;
 
   // The proxy that the policy names, with what it is shown. kDenied with reason above_ceiling,
   // address_refused, or upstream_failed: its secret is gone, or not bound to it.

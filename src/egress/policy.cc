@@ -161,7 +161,7 @@ std::vector<Cidr> Policy::open_ranges() const {
 }
 
 bool Policy::inspects() const {
-  if (!secrets.empty()) return true;
+  if (!secrets.empty() || !set_headers.empty()) return true;
   return std::any_of(rules.begin(), rules.end(),
                      [](const Rule& rule) { return rule.inspection.has_value(); });
 }

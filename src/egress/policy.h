@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "egress/address.h"
 #include "egress/budget.h"
+#include "egress/header_setting.h"
 #include "egress/host_name.h"
 #include "egress/request_rule.h"
 #include "egress/secret_use.h"
@@ -86,6 +87,7 @@ struct Policy {
   Budget budget = {};  // of all connections together
   Mode mode = Mode::kEnforce;
   std::vector<SecretUse> secrets = {};
+  std::vector<HeaderSetting> set_headers = {};
   // What no rule denies is allowed to every name of the public internet, on any port. The API takes
   // it from nobody: it is what an operator has set for the tenant.
   bool public_names = false;
@@ -108,7 +110,7 @@ struct Policy {
   std::string rule_name(size_t index) const;
   // The ranges of which some address is allowed, none inside another.
   std::vector<Cidr> open_ranges() const;
-  // Some connection may be inspected: a rule says so, or a secret needs it.
+  // Some connection may be inspected: a rule says so, or a secret or a field to be set needs it.
   bool inspects() const;
   bool operator==(const Policy&) const = default;
 

@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kMaxRuleBytes = 300;
 constexpr size_t kMaxJsonDepth = 8;
-constexpr std::string_view kKeys[] = {"rules",   "allow",    "budget",      "mode",
-                                      "secrets", "upstream", "public_names"};
+constexpr std::string_view kKeys[] = {"rules",   "allow",       "budget",   "mode",
+                                      "secrets", "set_headers", "upstream", "public_names"};
 
 Error invalid(const std::string& field, const std::string& why) {
   return Error(Code::kInvalid, "network." + field + " " + why)
@@ -196,6 +196,7 @@ Result<Policy> policy_from_json(const json::object& object) {
   ATOLL_TRY_VOID(read_list(object, "rules", policy));
   ATOLL_TRY_VOID(read_list(object, "allow", policy));
   ATOLL_TRY(policy.secrets, read_secret_uses(object));
+  ATOLL_TRY(policy.set_headers, read_header_settings(object));
   ATOLL_TRY(policy.upstream, read_upstream_use(object));
   auto checked = check_budgets(policy);
   if (!checked) return in_field(checked.error(), "rules");
@@ -244,6 +245,8 @@ json::object policy_to_json(const Policy& policy) {
   if (policy.mode == Mode::kLearn) object["mode"] = "learn";
   if (policy.public_names) object["public_names"] = true;
   if (!policy.secrets.empty()) object["secrets"] = secret_uses_json(policy.secrets);
+  if (!policy.set_headers.empty())
+    object["set_headers"] = header_settings_json(policy.set_headers);
   if (policy.upstream) object["upstream"] = upstream_use_json(*policy.upstream);
   return object;
 }

@@ -82,7 +82,7 @@ Result<Reply> parse_reply(std::string_view message) {
   reply.message = reader.text(kMaxErrorBytes);
   reply.next_offset = reader.u64();
   reply.rows = reader.text(kMaxMessageBytes);
-  if (!reader.done() || status > static_cast<uint16_t>(Status::kFailed))
+  if (!reader.done() || status > static_cast<uint16_t>(Status::kConflict))
     return invalid("bad reply");
   reply.status = static_cast<Status>(status);
   return reply;

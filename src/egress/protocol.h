@@ -40,7 +40,7 @@ struct Request {
   std::string retained = {};              // ids without a gap; kRetain
 };
 
-enum class Status : uint16_t { kOk = 0, kInvalid = 1, kNotFound = 2, kFailed = 3 };
+enum class Status : uint16_t { kOk = 0, kInvalid = 1, kNotFound = 2, kFailed = 3, kConflict = 4 };
 
 struct Reply {
   uint64_t request_id = 0;

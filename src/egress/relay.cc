@@ -145,7 +145,9 @@ Task<void> Relay::pump_requests([[maybe_unused]] std::shared_ptr<Relay> self) {
     if (!passed) end_by_request(passed.error());
     if (!passed) break;
     if (passed->taken > 0) {
-      asio::const_buffer bytes = asio::buffer(waiting.data(), passed->taken);
+      std::string_view text = std::string_view(waiting).substr(0, passed->taken);
+      if (passed->instead) text = *passed->instead;
+      asio::const_buffer bytes = asio::buffer(text);
       auto [failed, sent] = co_await asio::async_write(outside_, bytes, kToken);
       bytes_out_ += sent;
       if (failed) break;

@@ -6,7 +6,7 @@ RequestGuard::RequestGuard(Gate& gate, Connection connection)
     : gate_(gate), connection_(std::move(connection)), stream_(connection_.to, connection_.port) {}
 
 Result<RequestGuard::Passed> RequestGuard::pass(std::string_view bytes) {
-  if (!connection_.is_inspected && !gate_.inspector().has_secrets()) {
+  if (!connection_.is_inspected && !gate_.inspector().rewrites()) {
     ATOLL_TRY(size_t taken, stream_.pass(bytes));
     ATOLL_TRY_VOID(pay(taken));
     return Passed{.taken = taken};
@@ -34,10 +34,10 @@ Result<RequestGuard::Passed> RequestGuard::admit(std::string_view head) {
     if (!decision.allowed())
       return Error(Code::kDenied, "no rule allows the request").with_reason(decision.reason);
   }
-  ATOLL_TRY(std::string swapped, gate_.inspector().swap_secrets(
-                                     head, connection_.to, stream_.path(), connection_.transport));
-  ATOLL_TRY_VOID(pay(swapped.size()));
-  Passed passed{.taken = head.size(), .instead = std::move(swapped)};
+  ATOLL_TRY(std::string written, gate_.inspector().rewrite(head, connection_.to, stream_.path(),
+                                                           connection_.transport));
+  ATOLL_TRY_VOID(pay(written.size()));
+  Passed passed{.taken = head.size(), .instead = std::move(written)};
   if (!connection_.is_inspected) return passed;
   AuditRow allowed = row();
   allowed.allowed = true;

@@ -1,7 +1,8 @@
 // RequestGuard: the requests of one connection on their way out. Each must be for the name that the
 // connection is for (RequestStream); on a connection that is inspected each is also decided by
 // itself and has a row in the audit log before it goes on. All are paid for. Placeholders of the
-// sandbox's secrets are replaced where they may be, and are refused anywhere else.
+// sandbox's secrets are replaced where they may be, and are refused anywhere else; fields that the
+// policy sets are written.
 #pragma once
 
 #include <optional>

@@ -5,6 +5,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/clock.h"
 #include "egress/secret_use.h"
 #include "http/head.h"
 
@@ -15,7 +16,10 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kMaxTextBytes = 300;
+constexpr size_t kMaxMetadata = 32;
+constexpr size_t kMaxMetadataBytes = 1024;
 constexpr std::string_view kHole = "{}";
+constexpr std::string_view kKeys[] = {"value", "hosts", "paths", "header", "metadata"};
 
 Error invalid(const std::string& field, const std::string& why,
               std::string_view reason = "invalid_field") {
@@ -72,10 +76,96 @@ Result<std::optional<HeaderForm>> read_header(const json::object& object) {
   return std::optional(std::move(form));
 }
 
+// "hosts": []. A list that is forgotten is an error instead: the secret could go nowhere.
+bool is_for_no_host(const json::object& object) {
+  const json::value* hosts = object.if_contains("hosts");
+  return hosts != nullptr && hosts->is_array() && hosts->get_array().empty();
+}
+
+Result<std::vector<HostName>> read_hosts(const json::object& object) {
+  std::vector<HostName> hosts;
+  if (is_for_no_host(object)) return hosts;
+  ATOLL_TRY(auto texts, read_texts(object, "hosts", kMaxSecretHosts));
+  if (texts.empty()) return invalid("hosts", "is required", "missing_field");
+  for (const std::string& text : texts) {
+    auto host = HostName::parse(text);
+    if (!host) return invalid("hosts", "must be names of hosts, each in full");
+    hosts.push_back(*host);
+  }
+  return hosts;
+}
+
+Result<std::map<std::string, std::string>> read_metadata(const json::object& object) {
+  std::map<std::string, std::string> metadata;
+  const json::value* value = object.if_contains("metadata");
+  if (value == nullptr || value->is_null()) return metadata;
+  const json::object* pairs = value->if_object();
+  std::string wrong = "must be an object of at most 32 texts of at most 1024 bytes";
+  if (pairs == nullptr || pairs->size() > kMaxMetadata) return invalid("metadata", wrong);
+  for (const auto& [key, entry] : *pairs) {
+    const json::string* text = entry.if_string();
+    if (text == nullptr || text->size() > kMaxMetadataBytes || key.size() > kMaxTextBytes)
+      return invalid("metadata", wrong);
+    metadata.emplace(std::string(key), std::string(text->data(), text->size()));
+  }
+  return metadata;
+}
+
+Result<void> check_name(const std::string& name, bool is_variable) {
+  if (is_variable && !is_secret_name(name))
+    return invalid("name", "must be letters, digits and underscore, no digit first, at most 64");
+  if (!is_kept_secret_name(name))
+    return invalid("name", "must be letters, digits, underscore, hyphen and dot, at most 64");
+  return {};
+}
+
 // What stands in a field's value, and is not cut off at its ends.
 bool is_value(std::string_view text) {
   return http::is_field_value(text) && text.front() != ' ' && text.front() != '\t' &&
          text.back() != ' ' && text.back() != '\t';
+}
+
+// Where it may go.
+json::object bound_secret(const Secret& secret) {
+  json::object object;
+  json::array hosts, paths;
+  for (const HostName& host : secret.hosts) hosts.emplace_back(host.string());
+  for (const PathPattern& path : secret.paths) paths.emplace_back(path.text());
+  object["hosts"] = std::move(hosts);
+  if (!paths.empty()) object["paths"] = std::move(paths);
+  if (secret.header) {
+    json::object header;
+    header["name"] = secret.header->name;
+    header["format"] = secret.header->before + std::string(kHole) + secret.header->after;
+    object["header"] = std::move(header);
+  }
+  if (!secret.metadata.empty()) {
+    json::object metadata;
+    for (const auto& [key, text] : secret.metadata) metadata[key] = text;
+    object["metadata"] = std::move(metadata);
+  }
+  return object;
+}
+
+void add_history(const SecretHistory& history, json::object& object) {
+  auto text_of = [](int64_t at_ms) {
+    return to_rfc3339(WallTime{std::chrono::milliseconds(at_ms)});
+  };
+  object["version"] = history.version;
+  if (history.created_at_ms > 0) object["created_at"] = text_of(history.created_at_ms);
+  if (history.updated_at_ms > 0) object["updated_at"] = text_of(history.updated_at_ms);
+}
+
+Result<SecretHistory> read_history(const json::value& value) {
+  const json::object* object = value.if_object();
+  if (object == nullptr) return Error(Code::kCorrupt, "a secret's history is no object");
+  auto number = [object](const char* key) -> int64_t {
+    const json::value* found = object->if_contains(key);
+    const int64_t* count = found == nullptr ? nullptr : found->if_int64();
+    return count == nullptr ? 0 : *count;
+  };
+  return SecretHistory{static_cast<uint32_t>(number("version")), number("created_at_ms"),
+                       number("updated_at_ms")};
 }
 
 }  // namespace
@@ -92,22 +182,15 @@ bool Secret::is_for_path(std::string_view path) const {
 }
 
 Result<Secret> parse_secret(std::string name, const json::object& object) {
-  if (!is_secret_name(name))
-    return invalid("name", "must be letters, digits and underscore, no digit first, at most 64");
+  ATOLL_TRY_VOID(check_name(name, !is_for_no_host(object)));
   for (const auto& [key, value] : object)
-    if (key != "value" && key != "hosts" && key != "paths" && key != "header")
+    if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
       return invalid(std::string(key), "is unknown", "unknown_field");
   Secret secret{.name = std::move(name), .value = {}, .hosts = {}};
   ATOLL_TRY(secret.value, read_text(object, "value", "value", kMaxSecretValueBytes));
   if (!is_value(secret.value))
     return invalid("value", "must be one line without blanks at its ends");
-  ATOLL_TRY(auto hosts, read_texts(object, "hosts", kMaxSecretHosts));
-  if (hosts.empty()) return invalid("hosts", "is required", "missing_field");
-  for (const std::string& text : hosts) {
-    auto host = HostName::parse(text);
-    if (!host) return invalid("hosts", "must be names of hosts, each in full");
-    secret.hosts.push_back(*host);
-  }
+  ATOLL_TRY(secret.hosts, read_hosts(object));
   ATOLL_TRY(auto paths, read_texts(object, "paths", kMaxSecretPaths));
   for (const std::string& text : paths) {
     auto pattern = PathPattern::parse(text);
@@ -115,32 +198,45 @@ Result<Secret> parse_secret(std::string name, const json::object& object) {
     secret.paths.push_back(std::move(*pattern));
   }
   ATOLL_TRY(secret.header, read_header(object));
-  if (json::serialize(shown_secret(secret)).size() > kMaxSecretShownBytes)
-    return invalid("hosts", "and paths are too long together: at most 2,000 bytes");
+  ATOLL_TRY(secret.metadata, read_metadata(object));
+  bool is_bound_by_policy = secret.hosts.empty() && (!secret.paths.empty() || secret.header);
+  if (is_bound_by_policy)
+    return invalid("hosts", "must name hosts, if there are paths or a header");
+  if (json::serialize(bound_secret(secret)).size() > kMaxSecretShownBytes)
+    return invalid("hosts", "paths and metadata are too long together: at most 2,000 bytes");
   return secret;
 }
 
-json::object shown_secret(const Secret& secret) {
-  json::object object;
-  object["name"] = secret.name;
-  json::array hosts, paths;
-  for (const HostName& host : secret.hosts) hosts.emplace_back(host.string());
-  for (const PathPattern& path : secret.paths) paths.emplace_back(path.text());
-  object["hosts"] = std::move(hosts);
-  if (!paths.empty()) object["paths"] = std::move(paths);
-  if (!secret.header) return object;
-  json::object header;
-  header["name"] = secret.header->name;
-  header["format"] = secret.header->before + std::string(kHole) + secret.header->after;
-  object["header"] = std::move(header);
+json::object whole_secret(const Secret& secret) {
+  json::object object = bound_secret(secret);
+  object["value"] = secret.value;
   return object;
 }
 
-json::object whole_secret(const Secret& secret) {
-  json::object object = shown_secret(secret);
-  object.erase("name");
-  object["value"] = secret.value;
+json::object shown_secret(const Secret& secret) {
+  json::object object{{"name", secret.name}};
+  for (const auto& [key, value] : bound_secret(secret)) object[key] = value;
+  add_history(secret.history, object);
   return object;
+}
+
+json::object stored_secret(const Secret& secret) {
+  json::object object = whole_secret(secret);
+  object["history"] = json::object{{"version", secret.history.version},
+                                   {"created_at_ms", secret.history.created_at_ms},
+                                   {"updated_at_ms", secret.history.updated_at_ms}};
+  return object;
+}
+
+Result<Secret> parse_stored_secret(std::string name, json::object object) {
+  SecretHistory history;
+  if (const json::value* value = object.if_contains("history")) {
+    ATOLL_TRY(history, read_history(*value));
+    object.erase("history");
+  }
+  ATOLL_TRY(Secret secret, parse_secret(std::move(name), object));
+  secret.history = history;
+  return secret;
 }
 
 }  // namespace atl::egress

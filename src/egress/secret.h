@@ -1,9 +1,13 @@
 // Secret: a value that only egress knows, and where it may go: which hosts, which paths, which
 // header. As JSON it is what PUT /v1/secrets/{name} takes:
 //   {"value": "sk-…", "hosts": ["api.example.com"], "paths": ["/v1/**"],
-//    "header": {"name": "Authorization", "format": "Bearer {}"}}
+//    "header": {"name": "Authorization", "format": "Bearer {}"}, "metadata": {"team": "a"}}
+// With an empty list of hosts no sandbox has a placeholder for it: only fields that a policy sets
+// (header_setting.h) carry it, to the hosts that they name.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,12 +34,20 @@ struct HeaderForm {
   std::string before, after;
 };
 
+// Of the values that it has had; the store counts.
+struct SecretHistory {
+  uint32_t version = 1;
+  int64_t created_at_ms = 0, updated_at_ms = 0;  // 0: not known, of secrets of an older Atoll
+};
+
 struct Secret {
   std::string name;
   std::string value;
   std::vector<HostName> hosts;
   std::vector<PathPattern> paths = {};    // none: every one
   std::optional<HeaderForm> header = {};  // none: every field
+  std::map<std::string, std::string> metadata = {};
+  SecretHistory history = {};
 
   bool is_for(const HostName& host) const;
   bool is_for_path(std::string_view path) const;
@@ -45,6 +57,11 @@ struct Secret {
 Result<Secret> parse_secret(std::string name, const boost::json::object& object);
 // Everything but the value.
 boost::json::object shown_secret(const Secret& secret);
+// What parse_secret() takes.
 boost::json::object whole_secret(const Secret& secret);
+
+// As a file of the store has it, history included.
+Result<Secret> parse_stored_secret(std::string name, boost::json::object object);
+boost::json::object stored_secret(const Secret& secret);
 
 }  // namespace atl::egress

@@ -40,7 +40,7 @@ std::optional<std::pair<uint64_t, std::string>> parse_file_name(std::string_view
   uint64_t tenant = 0;
   auto [end, error] = std::from_chars(file.data(), file.data() + dash, tenant);
   std::string name(file.substr(dash + 1, file.size() - kSuffix.size() - dash - 1));
-  if (error != std::errc() || end != file.data() + dash || !is_secret_name(name))
+  if (error != std::errc() || end != file.data() + dash || !is_kept_secret_name(name))
     return std::nullopt;
   return std::pair(tenant, std::move(name));
 }
@@ -92,15 +92,22 @@ Result<Secret> SecretStore::read_one(const Place& place) const {
   boost::system::error_code error;
   json::value value = json::parse(text, error);
   if (error || !value.is_object()) return Error(Code::kCorrupt, "a secret is no object");
-  return parse_secret(name, value.get_object());
+  return parse_stored_secret(name, std::move(value.get_object()));
 }
 
-Result<void> SecretStore::put(uint64_t tenant, Secret secret) {
-  bool is_new = find(tenant, secret.name) == nullptr;
-  if (is_new && list(tenant).size() >= kMaxSecretsOfTenant)
+Result<void> SecretStore::put(uint64_t tenant, Secret secret, WallTime now) {
+  const Secret* known = find(tenant, secret.name);
+  if (known == nullptr && list(tenant).size() >= kMaxSecretsOfTenant)
     return Error(Code::kExhausted, "there are 64 secrets").with_reason("too_many_secrets");
+  using std::chrono::milliseconds;
+  int64_t now_ms = std::chrono::duration_cast<milliseconds>(now.time_since_epoch()).count();
+  secret.history = {.version = 1, .created_at_ms = now_ms, .updated_at_ms = now_ms};
+  if (known != nullptr) {
+    secret.history.version = known->history.version + 1;
+    secret.history.created_at_ms = known->history.created_at_ms;
+  }
   std::string name = secret.name;
-  std::string text = json::serialize(whole_secret(secret));
+  std::string text = json::serialize(stored_secret(secret));
   ATOLL_TRY(std::string sealed, seal(key_, label_of(tenant, name), text));
   ATOLL_TRY_VOID(write_private_file(directory_, file_name(tenant, name), sealed));
   secrets_.insert_or_assign(Place(tenant, std::move(name)), std::move(secret));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "egress/secret.h"
 
@@ -23,8 +24,9 @@ class SecretStore {
   // `directory` must stay open.
   static Result<SecretStore> open(int directory);
 
-  // A new one, or another in the place of one; on disk when it returns. kExhausted: too many.
-  Result<void> put(uint64_t tenant, Secret secret);
+  // A new one, or another in the place of one, of which it is the next version; on disk when it
+  // returns. kExhausted: too many.
+  Result<void> put(uint64_t tenant, Secret secret, WallTime now);
   // kNotFound: there is none.
   Result<void> remove(uint64_t tenant, const std::string& name);
   // Null: there is none.

@@ -26,6 +26,8 @@ namespace {
 constexpr const char* kWhole = R"({"value": "sk-top", "hosts": ["API.example.com"],
   "paths": ["/v1/**"], "header": {"name": "Authorization", "format": "Bearer {}"}})";
 
+const WallTime kNow{std::chrono::milliseconds(1'700'000'000'000)};
+
 Result<Secret> parse(const std::string& name, const std::string& text) {
   return parse_secret(name, boost::json::parse(text).as_object());
 }
@@ -54,7 +56,7 @@ TEST(Secret, IsReadStrictlyAndShownWithoutItsValue) {
   ASSERT_TRUE(secret.ok()) << secret.error().message();
   EXPECT_EQ(boost::json::serialize(shown_secret(*secret)),
             R"({"name":"TOKEN","hosts":["api.example.com"],"paths":["/v1/**"],)"
-            R"("header":{"name":"Authorization","format":"Bearer {}"}})");
+            R"("header":{"name":"Authorization","format":"Bearer {}"},"version":1})");
   EXPECT_TRUE(secret->is_for(*HostName::parse("api.example.com")));
   EXPECT_FALSE(secret->is_for(*HostName::parse("example.com")));
   EXPECT_TRUE(secret->is_for_path("/v1/a"));
@@ -66,7 +68,7 @@ TEST(Secret, WhatCannotBeHeldIsRefusedWithoutShowingTheValue) {
   const std::pair<const char*, const char*> kRefused[] = {
       {R"({"hosts": ["a.b"]})", "value"},
       {R"({"value": "sk-top"})", "hosts"},
-      {R"({"value": "sk-top", "hosts": []})", "hosts"},
+      {R"({"value": "sk-top", "hosts": {}})", "hosts"},
       {R"({"value": "sk-top", "hosts": ["*.b.c"]})", "hosts"},
       {R"({"value": "sk-top\r\nX: y", "hosts": ["a.b"]})", "value"},
       {R"({"value": " sk-top", "hosts": ["a.b"]})", "value"},
@@ -86,6 +88,18 @@ TEST(Secret, WhatCannotBeHeldIsRefusedWithoutShowingTheValue) {
   }
   for (const char* name : {"", "1A", "A-B", "A B", "A/B"})
     EXPECT_FALSE(parse(name, kWhole).ok()) << name;
+}
+
+TEST(Secret, WithoutHostsIsForFieldsThatAPolicySets) {
+  auto secret = parse("my-key.1", R"({"value": "sk-top", "hosts": [], "metadata": {"a": "b"}})");
+  ASSERT_TRUE(secret.ok()) << secret.error().message();
+  EXPECT_FALSE(secret->is_for(*HostName::parse("api.example.com")));
+  EXPECT_EQ(boost::json::serialize(shown_secret(*secret)),
+            R"({"name":"my-key.1","hosts":[],"metadata":{"a":"b"},"version":1})");
+  for (const char* name : {"", "-a", ".a", "a/b", "a b", "a}"})
+    EXPECT_FALSE(parse(name, R"({"value": "v", "hosts": []})").ok()) << name;
+  EXPECT_FALSE(parse("A", R"({"value": "v", "hosts": [], "paths": ["/a"]})").ok());
+  EXPECT_FALSE(parse("A", R"({"value": "v", "hosts": [], "metadata": {"a": 1}})").ok());
 }
 
 TEST(SecretUse, PlaceholdersAreLongAndNeverTheSame) {
@@ -112,7 +126,7 @@ TEST(SealedFile, OpensOnlyUnchangedUnderItsLabelAndKey) {
 
 TEST_F(SecretStoreTest, KeepsSecretsOfEachTenantAcrossRestarts) {
   SecretStore store = open();
-  ASSERT_TRUE(store.put(1, *parse("TOKEN", kWhole)).ok());
+  ASSERT_TRUE(store.put(1, *parse("TOKEN", kWhole), kNow).ok());
   EXPECT_EQ(store.find(2, "TOKEN"), nullptr);
   SecretStore again = open();
   ASSERT_NE(again.find(1, "TOKEN"), nullptr);
@@ -124,9 +138,34 @@ TEST_F(SecretStoreTest, KeepsSecretsOfEachTenantAcrossRestarts) {
   EXPECT_EQ(open().find(1, "TOKEN"), nullptr);
 }
 
+TEST_F(SecretStoreTest, CountsTheValuesOfASecret) {
+  SecretStore store = open();
+  ASSERT_TRUE(store.put(1, *parse("TOKEN", kWhole), kNow).ok());
+  WallTime later = kNow + std::chrono::seconds(1);
+  ASSERT_TRUE(store.put(1, *parse("TOKEN", kWhole), later).ok());
+  for (const SecretStore& each : {store, open()}) {
+    SecretHistory history = each.find(1, "TOKEN")->history;
+    EXPECT_EQ(history.version, 2u);
+    EXPECT_EQ(history.created_at_ms, 1'700'000'000'000);
+    EXPECT_EQ(history.updated_at_ms, 1'700'000'001'000);
+  }
+}
+
+TEST_F(SecretStoreTest, ReadsThoseOfAnOlderAtoll) {
+  SecretStore store = open();
+  ASSERT_TRUE(store.put(1, *parse("TOKEN", kWhole), kNow).ok());
+  std::string key = read_file(file("secrets.key")).value();
+  std::string old = seal(key, "atoll secret 1 TOKEN", kWhole).value();
+  ASSERT_TRUE(write_private_file(directory_.get(), "1-TOKEN.secret", old).ok());
+  SecretStore again = open();
+  ASSERT_NE(again.find(1, "TOKEN"), nullptr);
+  EXPECT_EQ(again.find(1, "TOKEN")->history.version, 1u);
+  EXPECT_EQ(again.find(1, "TOKEN")->history.created_at_ms, 0);
+}
+
 TEST_F(SecretStoreTest, NoFileShowsAValueOrLetsOthersRead) {
   SecretStore store = open();
-  ASSERT_TRUE(store.put(1, *parse("TOKEN", kWhole)).ok());
+  ASSERT_TRUE(store.put(1, *parse("TOKEN", kWhole), kNow).ok());
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(path_)) {
     std::string bytes = read_file(entry.path().string()).value();
@@ -141,7 +180,7 @@ TEST_F(SecretStoreTest, NoFileShowsAValueOrLetsOthersRead) {
 
 TEST_F(SecretStoreTest, AFileCannotStandForAnother) {
   SecretStore store = open();
-  ASSERT_TRUE(store.put(1, *parse("TOKEN", kWhole)).ok());
+  ASSERT_TRUE(store.put(1, *parse("TOKEN", kWhole), kNow).ok());
   std::filesystem::copy(file("1-TOKEN.secret"), file("2-TOKEN.secret"));
   std::filesystem::copy(file("1-TOKEN.secret"), file("1-OTHER.secret"));
   SecretStore again = open();
@@ -153,10 +192,10 @@ TEST_F(SecretStoreTest, AFileCannotStandForAnother) {
 TEST_F(SecretStoreTest, ATenantHasSoManyAndNoMore) {
   SecretStore store = open();
   for (size_t i = 0; i < kMaxSecretsOfTenant; ++i)
-    ASSERT_TRUE(store.put(1, *parse("S" + std::to_string(i), kWhole)).ok());
-  EXPECT_FALSE(store.put(1, *parse("MORE", kWhole)).ok());
-  EXPECT_TRUE(store.put(1, *parse("S0", kWhole)).ok());
-  EXPECT_TRUE(store.put(2, *parse("MORE", kWhole)).ok());
+    ASSERT_TRUE(store.put(1, *parse("S" + std::to_string(i), kWhole), kNow).ok());
+  EXPECT_FALSE(store.put(1, *parse("MORE", kWhole), kNow).ok());
+  EXPECT_TRUE(store.put(1, *parse("S0", kWhole), kNow).ok());
+  EXPECT_TRUE(store.put(2, *parse("MORE", kWhole), kNow).ok());
 }
 
 }  // namespace

@@ -7,12 +7,6 @@ namespace atl::egress {
 
 namespace json = boost::json;
 
-std::string secret_text(const Secret& secret) {
-  json::object object = whole_secret(secret);
-  object["name"] = secret.name;
-  return json::serialize(object);
-}
-
 Result<std::string> name_of_shown(const std::string& line) {
   json::error_code error;
   json::value value = json::parse(line, error);

@@ -9,8 +9,6 @@
 
 namespace atl::egress {
 
-// What kPutSecret takes.
-std::string secret_text(const Secret& secret);
 // Of a line of kListSecrets.
 Result<std::string> name_of_shown(const std::string& line);
 

@@ -13,6 +13,10 @@ namespace {
 
 constexpr size_t kPlaceholderBytes = 16;
 
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 bool is_placeholder(std::string_view text) {
   if (!text.starts_with(kPlaceholderPrefix)) return false;
   text.remove_prefix(kPlaceholderPrefix.size());
@@ -48,11 +52,14 @@ Result<SecretUse> read_use(const json::value& value) {
 }  // namespace
 
 bool is_secret_name(std::string_view text) {
-  auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
   return !text.empty() && text.size() <= kMaxSecretNameBytes &&
          !(text[0] >= '0' && text[0] <= '9') && std::all_of(text.begin(), text.end(), is_word);
+}
+
+bool is_kept_secret_name(std::string_view text) {
+  auto is_allowed = [](char c) { return is_word(c) || c == '-' || c == '.'; };
+  return !text.empty() && text.size() <= kMaxSecretNameBytes && is_word(text[0]) &&
+         std::all_of(text.begin(), text.end(), is_allowed);
 }
 
 std::string draw_placeholder() {

@@ -26,6 +26,8 @@ struct SecretUse {
 
 // Also the name of a variable: letters, digits and underscore, no digit first.
 bool is_secret_name(std::string_view text);
+// Of a secret that is no variable anywhere: hyphens and dots too, neither of them first.
+bool is_kept_secret_name(std::string_view text);
 // 128 random bits behind the prefix.
 std::string draw_placeholder();
 

@@ -8,8 +8,8 @@ namespace atl::egress {
 
 // The certificate that the named sandbox must trust to be inspected.
 inline constexpr auto kShowAuthority = static_cast<Operation>(32);
-// Of the tenant, and of no sandbox: JSON with a name; a name; nothing, answered by a line of JSON
-// without its value for each.
+// Of the tenant, and of no sandbox: put_secret.h, answered by JSON without its value; a name;
+// nothing, answered by a line of such JSON for each.
 inline constexpr auto kPutSecret = static_cast<Operation>(33);
 inline constexpr auto kRemoveSecret = static_cast<Operation>(34);
 inline constexpr auto kListSecrets = static_cast<Operation>(35);

@@ -38,6 +38,8 @@ Result<void> to_result(const egress::Reply& reply,
       return Error(Code::kInvalid, reply.message).with_reason(invalid);
     case egress::Status::kNotFound:
       return Error(Code::kNotFound, reply.message);
+    case egress::Status::kConflict:
+      return Error(Code::kConflict, reply.message);
     case egress::Status::kFailed:
       break;
   }

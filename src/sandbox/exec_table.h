@@ -42,6 +42,8 @@ struct Services {
   // What the policies of a tenant's sandboxes have where they say nothing: see sandbox/tenants.h.
   std::function<std::string(store::TenantId)> tenant_network = {};
   Volumes* volumes = nullptr;  // those of whoever has the sandboxes
+  // What an exec that nobody asked for is shown as, in JSON.
+  std::function<std::string(const ExecRequest&)> describe = {};
 };
 
 class ExecTable {

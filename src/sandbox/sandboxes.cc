@@ -14,6 +14,7 @@
 #include "sandbox/network.h"
 #include "sandbox/pause.h"
 #include "sandbox/secrets.h"
+#include "sandbox/start_program.h"
 #include "sandbox/snapshots.h"
 #include "sandbox/trust.h"
 
@@ -96,7 +97,7 @@ Sandboxes::Sandboxes(Services services, Admission& admission, Templates& templat
   services_.volumes = &volumes_;
 }
 
-Result<store::SandboxRow> Sandboxes::make_row(
+Result<Sandboxes::Draft> Sandboxes::make_draft(
     store::TenantId tenant, const CreateSandbox& request,
     const std::optional<store::SnapshotRow>& snapshot) const {
   std::optional<store::Template> found;
@@ -158,7 +159,9 @@ Result<store::SandboxRow> Sandboxes::make_row(
   row.generation = 1;
   fill_random(row.nonce);
   ATOLL_TRY_VOID(check_wall(row));
-  return row;
+  Draft draft{std::move(row)};
+  if (!snapshot) draft.start = std::move(found->manifest.start);
+  return draft;
 }
 
 Result<void> Sandboxes::ask_for_singleton(store::TenantId tenant, CreateSandbox& request) const {
@@ -198,7 +201,8 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   ATOLL_CO_TRY_VOID(ask_for_singleton(tenant, request));
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> held, co_await find_conflict(tenant, request));
   if (held) co_return Created{held, {}, Created::Origin::kFound};
-  ATOLL_CO_TRY(store::SandboxRow row, make_row(tenant, request, snapshot));
+  ATOLL_CO_TRY(Draft draft, make_draft(tenant, request, snapshot));
+  store::SandboxRow& row = draft.row;
   if (!request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(row.network));
   std::optional<WarmIsolate> warm;
   // An isolate that waits has none mounted, and its layer goes with it.
@@ -238,6 +242,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   else
     made = co_await start(sandbox, timings);
   if (made) made = co_await install_trust(services_, sandbox);
+  if (made && draft.start) made = co_await start_program(services_, sandbox, *draft.start);
   if (made) {
     settled_.notify_all();
     co_return Created{sandbox, timings};

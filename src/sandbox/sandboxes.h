@@ -143,8 +143,13 @@ class Sandboxes {
   Task<Result<void>> end_delete(std::shared_ptr<Sandbox> sandbox);
   Task<void> keep_artifacts_once(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> adopt_row(store::SandboxRow row, bool isolate_exists);
-  Result<store::SandboxRow> make_row(store::TenantId tenant, const CreateSandbox& request,
-                                     const std::optional<store::SnapshotRow>& snapshot) const;
+  // A row, and what the template starts in the sandbox that it is of.
+  struct Draft {
+    store::SandboxRow row;
+    std::optional<store::StartProgram> start = {};
+  };
+  Result<Draft> make_draft(store::TenantId tenant, const CreateSandbox& request,
+                           const std::optional<store::SnapshotRow>& snapshot) const;
 
   Services services_;
   Admission& admission_;

@@ -13,14 +13,20 @@ Task<Result<std::string>> Secrets::call(egress::Operation operation, std::string
   co_return answer;
 }
 
-Task<Result<bool>> Secrets::put(egress::Secret secret) {
+Task<Result<Secrets::Put>> Secrets::put(egress::Secret secret, When when) {
   ATOLL_CO_TRY(auto known, co_await list());
   bool is_new = !known.contains(secret.name);
   if (is_new && known.size() >= egress::kMaxSecretsOfTenant)
     co_return Error(Code::kExhausted, "there are 64 secrets").with_reason("too_many_secrets");
-  std::string text = egress::secret_text(secret);
-  ATOLL_CO_TRY_VOID(co_await call(egress::kPutSecret, std::move(text)));
-  co_return is_new;
+  std::string text = egress::put_secret_text(secret, when);
+  ATOLL_CO_TRY(std::string shown, co_await call(egress::kPutSecret, std::move(text)));
+  co_return Put{is_new, std::move(shown)};
+}
+
+Task<Result<std::string>> Secrets::renew(std::string name, std::string value, Metadata metadata) {
+  std::string text = egress::renew_secret_text(name, value, metadata);
+  auto shown = co_await call(egress::kPutSecret, std::move(text));
+  co_return shown;
 }
 
 Task<Result<void>> Secrets::remove(std::string name) {
@@ -52,6 +58,8 @@ Task<Result<void>> Secrets::check(std::string network) {
   for (const egress::SecretUse& use : policy->secrets) needed[use.name] = "network.secrets";
   if (policy->upstream && !policy->upstream->credentials.empty())
     needed[policy->upstream->credentials] = "network.upstream.credentials";
+  for (std::string& name : egress::secrets_of(policy->set_headers))
+    needed[std::move(name)] = "network.set_headers";
   if (needed.empty()) co_return Result<void>();
   ATOLL_CO_TRY(auto known, co_await list());
   for (const auto& [name, field] : needed)

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "egress/put_secret.h"
 #include "egress/secret.h"
 #include "isolate/driver.h"
 #include "isolate/task.h"
@@ -16,8 +17,16 @@ class Secrets {
  public:
   Secrets(isolate::Driver& driver, store::TenantId tenant) : driver_(driver), tenant_(tenant) {}
 
-  // Whether it is a new one. kExhausted with reason too_many_secrets.
-  Task<Result<bool>> put(egress::Secret secret);
+  struct Put {
+    bool is_new = false;
+    std::string shown = {};  // as JSON without its value
+  };
+  // kExhausted with reason too_many_secrets; kConflict: it is there, and was to be absent.
+  using When = egress::PutSecret::When;
+  Task<Result<Put>> put(egress::Secret secret, When when = When::kAlways);
+  // Another value; nothing for `metadata`: it keeps its own. As JSON. kNotFound: there is none.
+  using Metadata = std::optional<std::map<std::string, std::string>>;
+  Task<Result<std::string>> renew(std::string name, std::string value, Metadata metadata);
   // kNotFound: there is none.
   Task<Result<void>> remove(std::string name);
   // Each as JSON without its value, by name.

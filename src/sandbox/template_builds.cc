@@ -10,10 +10,10 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "sandbox/run_on.h"
 #include "store/sha256.h"
 #include "store/template_sections.h"
 
@@ -29,23 +29,6 @@ constexpr std::chrono::minutes kCollectPause{10};
 // Before a built-in template that could not be built is tried again for somebody who wants it.
 constexpr std::chrono::seconds kRetryPause{30};
 
-template <typename Work, typename Slot>
-Task<void> invoke(Work work, Slot slot) {
-  slot->emplace(work());
-  co_return;
-}
-
-// On the pool's thread, which may wait for the disk.
-template <typename Work>
-Task<std::invoke_result_t<Work>> run_on(asio::thread_pool& pool, Work work) {
-  // Shared, because the job may still be running when the asker is destroyed at shutdown.
-  auto result = std::make_shared<std::optional<std::invoke_result_t<Work>>>();
-  auto job = invoke(std::move(work), result);
-  auto executor = pool.get_executor();
-  co_await asio::co_spawn(executor, std::move(job), asio::use_awaitable);
-  co_return std::move(**result);
-}
-
 }  // namespace
 
 struct TemplateBuilds::Order {
@@ -53,6 +36,8 @@ struct TemplateBuilds::Order {
   store::TemplatePack pack;
   std::optional<isolate::BuiltImage> base = {};  // of the template that this one grows from
   OnSetup on_setup = {};
+  std::vector<std::string> tags = {std::string(kDefaultTag)};
+  std::optional<isolate::BuiltImage> built = {};  // of the same before, which is to be used again
 };
 
 TemplateBuilds::TemplateBuilds(Sandboxes& sandboxes, Templates& templates,
@@ -68,7 +53,9 @@ TemplateBuilds::TemplateBuilds(Sandboxes& sandboxes, Templates& templates,
 Task<Result<void>> TemplateBuilds::load_rows() {
   auto read = [](store::Catalog& catalog) { return catalog.templates().all(); };
   ATOLL_CO_TRY(auto rows, co_await sandboxes_.services().ledger.run(read));
-  co_return templates_.set_rows(std::move(rows));
+  auto read_tags = [](store::Catalog& catalog) { return catalog.templates().all_tags(); };
+  ATOLL_CO_TRY(auto tags, co_await sandboxes_.services().ledger.run(read_tags));
+  co_return templates_.set_rows(std::move(rows), std::move(tags));
 }
 
 Task<Result<void>> TemplateBuilds::load() {
@@ -77,10 +64,17 @@ Task<Result<void>> TemplateBuilds::load() {
   co_return Result<void>();
 }
 
-bool TemplateBuilds::is_built(store::TenantId tenant, const store::TemplatePack& pack) const {
-  const store::TemplateRow* row = templates_.find_row(tenant, pack.manifest.name);
+const store::TemplateRow* TemplateBuilds::find_built(store::TenantId tenant,
+                                                     const store::TemplatePack& pack) const {
+  const auto* row = templates_.find_made_of(tenant, pack.manifest.name, pack.inputs);
   std::string image = row == nullptr ? "" : places_.images + "/" + row->image.string() + ".erofs";
-  return row != nullptr && row->inputs == pack.inputs && access(image.c_str(), R_OK) == 0;
+  return row != nullptr && access(image.c_str(), R_OK) == 0 ? row : nullptr;
+}
+
+const store::TemplateRow* TemplateBuilds::find_current(store::TenantId tenant,
+                                                       const store::TemplatePack& pack) const {
+  const store::TemplateRow* row = find_built(tenant, pack);
+  return row != nullptr && row->current ? row : nullptr;
 }
 
 void TemplateBuilds::remember(std::shared_ptr<TemplateBuild> build) {
@@ -150,6 +144,7 @@ Result<std::shared_ptr<TemplateBuild>> TemplateBuilds::enter(const PackOrder& as
                                                              store::TemplatePack pack) {
   auto order = std::make_shared<Order>(Order{.build = nullptr, .pack = std::move(pack)});
   order->on_setup = asked.on_setup;
+  order->tags = asked.tags;
   std::string name = order->pack.manifest.name;
   store::TenantId tenant = asked.tenant;
   if (!asked.name.empty() && asked.name != name)
@@ -165,11 +160,15 @@ Result<std::shared_ptr<TemplateBuild>> TemplateBuilds::enter(const PackOrder& as
   auto build = std::make_shared<TemplateBuild>(sandboxes_.services().executor, tenant, name);
   order->build = build;
   remember(build);
-  if (asked.freshness == Freshness::kAsBuilt && is_built(tenant, order->pack)) {
-    build->append("nothing has changed\n");
-    build->set_built(templates_.find_row(tenant, name)->image);
+  bool may_reuse = asked.freshness == Freshness::kAsBuilt;
+  const store::TemplateRow* row = may_reuse ? find_built(tenant, order->pack) : nullptr;
+  if (row != nullptr) build->append("nothing has changed\n");
+  bool is_plain = asked.tags.size() == 1 && asked.tags[0] == kDefaultTag;
+  if (row != nullptr && row->current && is_plain) {
+    build->set_built(row->image);
     return build;
   }
+  if (row != nullptr) order->built = isolate::BuiltImage{row->image, row->image_bytes};
   ++under_way_;
   // detached: it owns the build, which goes on whoever waits for it, until the io_context ends
   asio::co_spawn(sandboxes_.services().executor, run(*this, order), asio::detached);
@@ -222,17 +221,17 @@ Task<void> TemplateBuilds::run_built_in(TemplateBuilds& self, std::shared_ptr<Te
   }
   auto order = std::make_shared<Order>(Order{.build = build, .pack = std::move(*pack)});
   auto based = self.find_base(store::kLocalTenant, *order);
-  bool is_current = based && freshness == Freshness::kAsBuilt &&
-                    self.is_built(store::kLocalTenant, order->pack);
-  if (based && !is_current) {
+  bool may_reuse = based && freshness == Freshness::kAsBuilt;
+  const auto* row = may_reuse ? self.find_current(store::kLocalTenant, order->pack) : nullptr;
+  if (based && row == nullptr) {
     co_await run(self, order);
     co_return;
   }
   --self.under_way_;
   if (!based) build->set_failed(based.error());
-  if (!is_current) co_return;
+  if (row == nullptr) co_return;
   build->append("nothing has changed\n");
-  build->set_built(self.templates_.find_row(store::kLocalTenant, build->name())->image);
+  build->set_built(row->image);
 }
 
 Task<void> TemplateBuilds::run(TemplateBuilds& self, std::shared_ptr<Order> order) {
@@ -258,6 +257,7 @@ Task<void> TemplateBuilds::run(TemplateBuilds& self, std::shared_ptr<Order> orde
 }
 
 Task<Result<isolate::BuiltImage>> TemplateBuilds::make_image(Order& order) {
+  if (order.built) co_return *order.built;
   auto build = order.build;
   auto log = [build](std::string_view piece) { build->append(piece); };
   const store::TemplateManifest& manifest = order.pack.manifest;
@@ -297,7 +297,9 @@ Task<Result<void>> TemplateBuilds::store(const Order& order, const isolate::Buil
                          .image_bytes = image.image_bytes,
                          .created_at_ms = to_milliseconds(sandboxes_.services().clock.wall_now()),
                          .current = true};
-  auto put = [row](store::Catalog& catalog) { return catalog.templates().put(row); };
+  auto put = [row, tags = order.tags](store::Catalog& catalog) {
+    return catalog.templates().put(row, tags);
+  };
   ATOLL_CO_TRY_VOID(co_await sandboxes_.services().ledger.run(put));
   crash_point("build.stored");
   co_return co_await load_rows();
@@ -315,6 +317,38 @@ Task<Result<void>> TemplateBuilds::remove(store::TenantId tenant, std::string na
   std::erase_if(known_, [&](const auto& one) {
     return one->ended() && one->tenant() == tenant && one->name() == name;
   });
+  co_await collect();
+  co_return Result<void>();
+}
+
+Task<Result<Digest>> TemplateBuilds::tag(store::TenantId tenant, std::string reference,
+                                         std::vector<std::string> tags) {
+  ATOLL_CO_TRY(auto found, templates_.find(tenant, reference));
+  bool is_own = found && found->origin == KnownTemplate::Origin::kOwn && found->image;
+  if (!is_own)
+    co_return Error(Code::kNotFound, "you have no template " + reference)
+        .with_reason("template_not_found");
+  int64_t now = to_milliseconds(sandboxes_.services().clock.wall_now());
+  std::vector<store::TemplateTag> rows;
+  for (std::string& one : tags)
+    rows.push_back({tenant, found->name, std::move(one), *found->image, now});
+  auto put = [rows](store::Catalog& catalog) { return catalog.templates().put_tags(rows); };
+  ATOLL_CO_TRY_VOID(co_await sandboxes_.services().ledger.run(put));
+  ATOLL_CO_TRY_VOID(co_await load_rows());
+  co_return *found->image;
+}
+
+Task<Result<void>> TemplateBuilds::untag(store::TenantId tenant, std::string name,
+                                         std::vector<std::string> tags) {
+  ATOLL_CO_TRY(auto found, templates_.find(tenant, name));
+  if (!found || found->origin != KnownTemplate::Origin::kOwn)
+    co_return Error(Code::kNotFound, "you have no template " + name)
+        .with_reason("template_not_found");
+  auto drop = [tenant, own = found->name, tags](store::Catalog& catalog) {
+    return catalog.templates().remove_tags(tenant, own, tags);
+  };
+  ATOLL_CO_TRY_VOID(co_await sandboxes_.services().ledger.run(drop));
+  ATOLL_CO_TRY_VOID(co_await load_rows());
   co_await collect();
   co_return Result<void>();
 }

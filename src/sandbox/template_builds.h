@@ -37,6 +37,9 @@ struct PackOrder {
   std::string name;  // that the manifest must have; empty: any
   Freshness freshness = Freshness::kAsBuilt;
   OnSetup on_setup = {};
+  // What the version is to be called; it becomes the current one if "default" is one of them, or if
+  // there is none yet.
+  std::vector<std::string> tags = {std::string(kDefaultTag)};
 };
 
 class TemplateBuilds {
@@ -65,6 +68,14 @@ class TemplateBuilds {
   // All versions of the tenant's own template. kNotFound: it has none of that name.
   Task<Result<void>> remove(store::TenantId tenant, std::string name);
 
+  // Gives tags to the version of the tenant's own template that a reference (`name`, `name:tag`,
+  // `name@sha256:…`) means, and says which image it has. kNotFound: there is none; kExhausted with
+  // reason too_many_tags.
+  Task<Result<Digest>> tag(store::TenantId tenant, std::string reference,
+                           std::vector<std::string> tags);
+  // Tags that it does not have are let be; "default" stays. kNotFound: there is no such template.
+  Task<Result<void>> untag(store::TenantId tenant, std::string name, std::vector<std::string> tags);
+
   // Removes images and packs that nothing refers to any more.
   Task<void> collect();
   // The same, if it is long ago.
@@ -83,7 +94,11 @@ class TemplateBuilds {
   Task<Result<isolate::BuiltImage>> make_image(Order& order);
   Task<Result<void>> store(const Order& order, const isolate::BuiltImage& image);
   Task<Result<void>> load_rows();
-  bool is_built(store::TenantId tenant, const store::TemplatePack& pack) const;
+  // The version that was made of the same, if its image is there.
+  const store::TemplateRow* find_built(store::TenantId tenant,
+                                       const store::TemplatePack& pack) const;
+  const store::TemplateRow* find_current(store::TenantId tenant,
+                                         const store::TemplatePack& pack) const;
   void remember(std::shared_ptr<TemplateBuild> build);
 
   Sandboxes& sandboxes_;

@@ -19,21 +19,6 @@ constexpr std::string_view kToolbox = "toolbox";
 constexpr std::string_view kSentry = "gvisor";
 constexpr std::string_view kMachine = "microvm";
 
-struct Reference {
-  std::string name;
-  std::optional<Digest> version;
-};
-
-std::optional<Reference> parse_reference(std::string_view text) {
-  size_t mark = text.find(kVersionMark);
-  Reference reference{.name = std::string(text.substr(0, mark)), .version = {}};
-  if (!store::is_template_name(reference.name)) return std::nullopt;
-  if (mark == text.npos) return reference;
-  reference.version = Digest::parse(text.substr(mark + kVersionMark.size()));
-  if (!reference.version) return std::nullopt;
-  return reference;
-}
-
 bool is_called(const store::TemplateManifest& manifest, std::string_view name) {
   return manifest.name == name || std::find(manifest.aliases.begin(), manifest.aliases.end(),
                                             name) != manifest.aliases.end();
@@ -41,7 +26,39 @@ bool is_called(const store::TemplateManifest& manifest, std::string_view name) {
 
 }  // namespace
 
-Result<void> Templates::set_rows(std::vector<store::TemplateRow> rows) {
+bool is_template_tag(std::string_view text) {
+  constexpr size_t kMaxBytes = 64;
+  auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  auto is_allowed = [&](char c) { return is_word(c) || c == '-' || c == '.'; };
+  return !text.empty() && text.size() <= kMaxBytes && is_word(text[0]) &&
+         std::all_of(text.begin(), text.end(), is_allowed);
+}
+
+struct Templates::Reference {
+  std::string name;
+  Version version = {};
+};
+
+std::optional<Templates::Reference> Templates::parse_reference(std::string_view text) {
+  size_t mark = text.find_first_of("@:");
+  Reference reference{.name = std::string(text.substr(0, mark))};
+  if (!store::is_template_name(reference.name)) return std::nullopt;
+  if (mark == text.npos) return reference;
+  std::string_view version = text.substr(mark);
+  if (version.starts_with(kVersionMark)) {
+    reference.version.image = Digest::parse(version.substr(kVersionMark.size()));
+    return reference.version.image ? std::optional(reference) : std::nullopt;
+  }
+  std::string_view tag = version.substr(1);
+  if (version[0] != ':' || !is_template_tag(tag)) return std::nullopt;
+  if (tag != kDefaultTag) reference.version.tag = tag;
+  return reference;
+}
+
+Result<void> Templates::set_rows(std::vector<store::TemplateRow> rows,
+                                 std::vector<store::TemplateTag> tags) {
   std::vector<Entry> entries;
   for (store::TemplateRow& row : rows) {
     auto manifest = store::parse_template_manifest(row.manifest, "template " + row.name);
@@ -53,15 +70,24 @@ Result<void> Templates::set_rows(std::vector<store::TemplateRow> rows) {
     entries.push_back({.row = std::move(row), .manifest = std::move(*manifest)});
   }
   entries_ = std::move(entries);
+  tags_ = std::move(tags);
   return {};
 }
 
+bool Templates::is_version(const store::TemplateRow& row, const Version& version) const {
+  if (version.image) return row.image == *version.image;
+  if (version.tag.empty()) return row.current;
+  return std::any_of(tags_.begin(), tags_.end(), [&](const store::TemplateTag& tag) {
+    return tag.tenant == row.tenant && tag.name == row.name && tag.tag == version.tag &&
+           tag.image == row.image;
+  });
+}
+
 const Templates::Entry* Templates::find_entry(store::TenantId tenant, std::string_view name,
-                                              const std::optional<Digest>& version) const {
+                                              const Version& version) const {
   const Entry* aliased = nullptr;
   for (const Entry& entry : entries_) {
-    bool fits = entry.row.tenant == tenant &&
-                (version ? entry.row.image == *version : entry.row.current) &&
+    bool fits = entry.row.tenant == tenant && is_version(entry.row, version) &&
                 is_called(entry.manifest, name);
     if (fits && entry.row.name == name) return &entry;
     if (fits && aliased == nullptr) aliased = &entry;
@@ -70,8 +96,25 @@ const Templates::Entry* Templates::find_entry(store::TenantId tenant, std::strin
 }
 
 const store::TemplateRow* Templates::find_row(store::TenantId tenant, std::string_view name) const {
-  const Entry* found = find_entry(tenant, name, std::nullopt);
+  const Entry* found = find_entry(tenant, name, {});
   return found == nullptr || found->row.name != name ? nullptr : &found->row;
+}
+
+const store::TemplateRow* Templates::find_made_of(store::TenantId tenant, std::string_view name,
+                                                  const Digest& inputs) const {
+  for (const Entry& entry : entries_) {
+    const store::TemplateRow& row = entry.row;
+    if (row.tenant == tenant && row.name == name && row.inputs == inputs) return &row;
+  }
+  return nullptr;
+}
+
+std::vector<store::TemplateTag> Templates::tags(store::TenantId tenant,
+                                                std::string_view name) const {
+  std::vector<store::TemplateTag> found;
+  for (const store::TemplateTag& tag : tags_)
+    if (tag.tenant == tenant && tag.name == name) found.push_back(tag);
+  return found;
 }
 
 std::optional<std::string> Templates::find_built_in(std::string_view name) const {
@@ -151,7 +194,9 @@ Result<std::optional<KnownTemplate>> Templates::find(store::TenantId tenant,
         .created_at_ms = entry->row.created_at_ms});
   }
   ATOLL_TRY(std::optional<KnownTemplate> other, find_other(reference->name));
-  if (other && reference->version && other->image != reference->version) other.reset();
+  const Version& version = reference->version;
+  bool is_other = !version.tag.empty() || (version.image && other && other->image != version.image);
+  if (is_other) other.reset();
   return other;
 }
 

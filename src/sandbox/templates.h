@@ -2,7 +2,8 @@
 // operator has built for everybody, then what is installed on this host, then what comes with Atoll
 // and has not been built yet: asking for one of those begins its build.
 //
-// A name may be an alias, and `name@sha256:…` is the version with that image. One thread.
+// A name may be an alias, `name@sha256:…` is the version with that image, and `name:tag` the one
+// that has the tag; "default" is a tag of the current one. One thread.
 #pragma once
 
 #include <functional>
@@ -16,6 +17,10 @@
 #include "store/templates.h"
 
 namespace atl::sandbox {
+
+using store::kDefaultTag;
+// 1 to 64 of letters, digits, _, . and -, and the first neither . nor -.
+bool is_template_tag(std::string_view text);
 
 struct KnownTemplate {
   enum class Origin : unsigned char { kOwn, kOperator, kInstalled, kBuiltIn };
@@ -34,8 +39,8 @@ class Templates {
   Templates(store::Templates& installed, std::string built_in)
       : installed_(installed), built_in_(std::move(built_in)) {}
 
-  // Takes the place of all rows that were known.
-  Result<void> set_rows(std::vector<store::TemplateRow> rows);
+  // Take the place of all rows that were known.
+  Result<void> set_rows(std::vector<store::TemplateRow> rows, std::vector<store::TemplateTag> tags);
 
   // Nothing: there is no such template. An error with reason template_building: it is known, and
   // will be there.
@@ -48,6 +53,11 @@ class Templates {
 
   // The tenant's own row of that name, its current version.
   const store::TemplateRow* find_row(store::TenantId tenant, std::string_view name) const;
+  // Some version of it that was made of these inputs, the current one if it was. Null: none.
+  const store::TemplateRow* find_made_of(store::TenantId tenant, std::string_view name,
+                                         const Digest& inputs) const;
+  // Those of the tenant's own template, but for "default".
+  std::vector<store::TemplateTag> tags(store::TenantId tenant, std::string_view name) const;
   // The folder of a template that comes with Atoll.
   std::optional<std::string> find_built_in(std::string_view name) const;
   // The image that every sandbox has at /opt/atoll: the operator's own or the host's, if it is
@@ -69,8 +79,16 @@ class Templates {
     store::TemplateRow row;
     store::TemplateManifest manifest;
   };
+  // What follows the name of a template; at most one of them.
+  struct Version {
+    std::optional<Digest> image = {};
+    std::string tag = {};
+  };
   const Entry* find_entry(store::TenantId tenant, std::string_view name,
-                          const std::optional<Digest>& version) const;
+                          const Version& version) const;
+  bool is_version(const store::TemplateRow& row, const Version& version) const;
+  struct Reference;
+  static std::optional<Reference> parse_reference(std::string_view text);
   // Those that come with Atoll; read again when their directory has changed.
   const std::vector<KnownTemplate>& built_in();
   std::optional<Digest> find_for_all(std::string_view name, store::TemplateKind kind);
@@ -82,6 +100,7 @@ class Templates {
   store::Templates& installed_;
   std::string built_in_;
   std::vector<Entry> entries_;
+  std::vector<store::TemplateTag> tags_;
   std::vector<KnownTemplate> built_in_read_;
   std::optional<int64_t> built_in_stamp_ns_;
   OnWanted on_wanted_;

@@ -335,6 +335,18 @@ ALTER TABLE snapshots ADD COLUMN sealed_bytes INTEGER NOT NULL DEFAULT 0
   CHECK (sealed_bytes >= 0);
 ALTER TABLE sandboxes ADD COLUMN transient INTEGER NOT NULL DEFAULT 0 CHECK (transient IN (0, 1));
 )sql",
+    R"sql(
+CREATE TABLE template_tags (
+  tenant_id INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  tag TEXT NOT NULL CHECK (tag <> ''),
+  image BLOB NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (tenant_id, name, tag),
+  FOREIGN KEY (tenant_id, name, image) REFERENCES templates (tenant_id, name, image)
+    ON DELETE CASCADE
+) STRICT;
+)sql",
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ constexpr Range kOutputBytes = {1, 1ull << 34};
 constexpr Range kOpenFiles = {16, 1 << 20};
 constexpr Range kDiskBytesPerSecond = {64 << 10, 1ull << 40};
 constexpr uint64_t kMaxCpuTimeMs = 30ull * 24 * 3'600'000;
+constexpr uint64_t kMaxReadyMs = 600'000;
 constexpr Range kPoolWarm = {0, 10'000};
 constexpr uint64_t kMaxTtlMs = 366ull * 24 * 3'600'000;
 constexpr size_t kMaxDescriptionBytes = 4096;
@@ -301,6 +302,19 @@ void read_defaults(TomlSection& section, TemplateDefaults& defaults) {
   section.finish();
 }
 
+void read_start(TomlSection& section, std::optional<StartProgram>& start) {
+  StartProgram read;
+  section.require(section.text("command", read.command), "command");
+  section.text("ready", read.ready);
+  section.duration("ready_timeout", kMaxReadyMs, read.ready_timeout_ms);
+  if (read.command.empty() || read.command.size() > kMaxCommandBytes)
+    section.refuse("command", "must have 1 to 16384 bytes");
+  if (read.ready.size() > kMaxCommandBytes) section.refuse("ready", "is longer than 16384 bytes");
+  if (read.ready_timeout_ms == 0) section.refuse("ready_timeout", "must be more than nothing");
+  section.finish();
+  start = std::move(read);
+}
+
 void read_network(TomlSection& network, TemplateManifest& manifest) {
   network.texts("allow", manifest.network_allow);
   check_all(network, "allow", manifest.network_allow, is_network_rule);
@@ -376,6 +390,7 @@ Result<TemplateManifest> parse_template_manifest(std::string_view text, const st
     read_defaults(*defaults, manifest.defaults);
     manifest.has_defaults = true;
   }
+  if (auto start = top.section("start")) read_start(*start, manifest.start);
   if (auto network = top.section("network")) {
     read_network(*network, manifest);
     manifest.has_network = true;

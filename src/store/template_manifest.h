@@ -83,6 +83,14 @@ struct TemplateDefaults {
   std::string directory = {};  // empty: the user's home
 };
 
+// Run by a shell in every sandbox that is made of the template, as its usual user. The sandbox is
+// there when `ready` succeeds; empty: at once.
+struct StartProgram {
+  std::string command;
+  std::string ready = {};
+  uint64_t ready_timeout_ms = 60'000;
+};
+
 struct TemplateManifest {
   std::string name;
   TemplateKind kind = TemplateKind::kRoot;
@@ -96,6 +104,7 @@ struct TemplateManifest {
   std::vector<LanguageRun> runs;    // one for each language; the first is the usual one
   std::optional<ContextRuntime> context;
   TemplateDefaults defaults;
+  std::optional<StartProgram> start;
   std::vector<std::string> network_allow;    // empty: deny everything
   std::string upstream_proxy;                // name:port of a proxy that all goes through
   std::string upstream_credentials;          // the secret that it is shown

@@ -190,6 +190,23 @@ TEST(TemplateManifest, NpmPackagesAndFilesArePinnedAndPlain) {
     EXPECT_NE(error_with("files = \"" + std::string(files) + "\"\n"), "accepted") << files;
 }
 
+TEST(TemplateManifest, AProgramIsStartedAndAskedWhetherItIsReady) {
+  EXPECT_FALSE(parse_or_die(kMinimal).start);
+  std::string start = std::string(kMinimal) + "[start]\ncommand = \"serve\"\n";
+  auto plain = parse_or_die(start).start;
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->command, "serve");
+  EXPECT_EQ(plain->ready, "");
+  EXPECT_EQ(plain->ready_timeout_ms, 60'000u);
+  auto whole = parse_or_die(start + "ready = \"ask\"\nready_timeout = \"2s\"\n").start;
+  EXPECT_EQ(whole->ready, "ask");
+  EXPECT_EQ(whole->ready_timeout_ms, 2'000u);
+  for (const char* wrong :
+       {"ready_timeout = \"11m\"\n", "ready_timeout = \"0s\"\n", "reddy = \"x\"\n"})
+    EXPECT_NE(error_of(start + wrong), "accepted") << wrong;
+  EXPECT_NE(error_of(std::string(kMinimal) + "[start]\nready = \"ask\"\n"), "accepted");
+}
+
 TEST(TemplateManifest, AToolboxSaysThatItIsOne) {
   EXPECT_EQ(parse_or_die(kMinimal).kind, TemplateKind::kRoot);
   EXPECT_EQ(parse_or_die("kind = \"toolbox\"\n" + std::string(kMinimal)).kind,

@@ -67,6 +67,12 @@ std::string defaults_text(const TemplateDefaults& defaults) {
   return text;
 }
 
+std::string start_text(const StartProgram& start) {
+  std::string text = "[start]\n" + quoted("command", start.command);
+  if (!start.ready.empty()) text += quoted("ready", start.ready);
+  return text + number("ready_timeout", start.ready_timeout_ms, "ms");
+}
+
 std::string inherited_text(const TemplateManifest& own, const TemplateManifest& base) {
   std::string text = "\n";
   if (!own.context && base.context)
@@ -74,6 +80,7 @@ std::string inherited_text(const TemplateManifest& own, const TemplateManifest& 
             "preload = " + list_text(base.context->preload) + "\n";
   if (own.runs.empty())
     for (const LanguageRun& run : base.runs) text += run_text(run);
+  if (!own.start && base.start) text += start_text(*base.start);
   if (!own.has_network) text += network_text(base);
   if (!own.has_outputs)
     text += "[outputs]\ncollect = " + list_text(base.outputs_collect) + "\nmode = " +

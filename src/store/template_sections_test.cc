@@ -46,6 +46,9 @@ pids = 99
 user = "root"
 cwd = "/srv"
 env = { A = "1", B = "two \"words\" \u00e9 \\ \n" }
+[start]
+command = "serve 'x' \"y\""
+ready = "ask"
 [network]
 allow = ["pypi.org"]
 [outputs]
@@ -58,6 +61,9 @@ TEST(TemplateSections, AreTakenFromTheTemplateThatItGrowsFrom) {
   TemplateManifest own = parse_or_die(kGrown);
   TemplateManifest both = parse_or_die(kGrown + inherited_text(own, base));
   EXPECT_EQ(std::get<TemplateSource>(both.image).reference, "base");
+  ASSERT_TRUE(both.start);
+  EXPECT_EQ(both.start->command, "serve 'x' \"y\"");
+  EXPECT_EQ(both.start->ready, "ask");
   ASSERT_EQ(both.runs.size(), 2u);
   EXPECT_EQ(both.runs[0].inline_command, base.runs[0].inline_command);
   EXPECT_EQ(both.runs[1].compile, base.runs[1].compile);

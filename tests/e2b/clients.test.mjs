@@ -17,6 +17,7 @@ const {
   NotFoundError,
   Sandbox,
   SandboxNotFoundError,
+  Secret,
   Template,
   TimeoutError,
   Volume,
@@ -78,6 +79,20 @@ describe('sandboxes', () => {
     await assert.rejects(sandbox.setTimeout(1000), SandboxNotFoundError)
     assert.equal(await Template.exists('base'), true)
     assert.equal(await Template.exists('no-such-template'), false)
+  })
+
+  test('have secrets by name', { skip: !Secret && 'this version has none' }, async () => {
+    const made = await Secret.create('by-npm', 'sk-value', { metadata: { team: 'blue' } })
+    try {
+      assert.deepEqual([made.name, made.version, made.metadata], ['by-npm', 1, { team: 'blue' }])
+      assert.equal((await Secret.update('by-npm', 'sk-other')).version, 2)
+      assert.equal((await Secret.getInfo(made.secretId)).name, 'by-npm')
+      assert.deepEqual((await Secret.list().nextItems()).map((one) => one.name), ['by-npm'])
+      assert.equal(await Secret.exists('by-npm'), true)
+    } finally {
+      assert.equal(await Secret.destroy('by-npm'), true)
+    }
+    assert.equal(await Secret.destroy('by-npm'), false)
   })
 
   test('start from templates that clients build', async () => {

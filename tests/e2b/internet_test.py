@@ -10,8 +10,9 @@ clients.enter_python()
 import door  # noqa: E402
 import e2b  # noqa: E402
 import fake_internet  # noqa: E402
+from certified_internet import CertifiedInternet  # noqa: E402
 
-INTERNET = fake_internet.FakeInternet()
+INTERNET = CertifiedInternet()
 
 FETCH = """
 import socket, sys
@@ -96,6 +97,76 @@ class Internet(door.DoorTest):
             self.assertEqual(reached, list(PUBLIC) if allowed else [])
         self.atoll.close()  # which was idle for as long as the builds took
         self.assertEqual(self.atoll.request("DELETE", "/v1/templates/fetched").status, 204)
+
+    def test_requests_carry_headers_that_rules_set(self):
+        sandbox = self.create(network={"allow_out": ["allowed.example", "other.example"], "rules": {
+            "allowed.example": [{"transform": {"headers": {"X-Team": "blue"}}}]}})
+        info = sandbox.get_info()
+        self.assertEqual(info.network["rules"]["allowed.example"],
+                         [{"transform": {"headers": {"X-Team": "blue"}}}])
+        self.assertEqual(info.network["allow_out"], ["allowed.example", "other.example"])
+        seen = len(INTERNET.fields)
+        self.assertEqual(self.reached(sandbox, *PUBLIC[:2]), list(PUBLIC[:2]))
+        self.assertEqual([fields.get("x-team") for fields in INTERNET.fields[seen:]],
+                         ["blue", None])
+        with self.assertRaisesRegex(Exception, "network.rules.*Host"):
+            self.create(network={"rules": {"a.example": [{"transform": {
+                "headers": {"Host": "b"}}}]}})
+
+    def test_rules_carry_secrets_that_no_sandbox_sees(self):
+        made = e2b.Secret.create("api-key.1", "sk-first", metadata={"team": "blue"})
+        self.addCleanup(e2b.Secret.destroy, "api-key.1")
+        self.assertEqual((made.name, made.version, made.metadata),
+                         ("api-key.1", 1, {"team": "blue"}))
+        value = f"Bearer {e2b.Secret.fill('api-key.1')}"
+        sandbox = self.create(network={"allow_out": ["api.example"], "rules": {
+            "api.example": [{"transform": {"headers": {"Authorization": value}}}]}})
+        self.assertEqual(sandbox.get_info().network["rules"]["api.example"],
+                         [{"transform": {"headers": {"Authorization": value}}}])
+        fetch = "python3 -c 'import urllib.request as u; " \
+                "print(u.urlopen(\"https://api.example/v1\").status)'"
+        for version, secret in ((1, "sk-first"), (2, "sk-second")):
+            if version == 2:
+                renewed = e2b.Secret.update("api-key.1", secret)
+                self.assertEqual((renewed.version, renewed.metadata), (2, {"team": "blue"}))
+                self.assertGreaterEqual(renewed.updated_at, made.updated_at)
+                self.assertEqual(renewed.created_at, made.created_at)
+            seen = len(INTERNET.fields)
+            self.assertEqual(sandbox.commands.run(fetch).stdout, "200\n")
+            self.assertEqual(INTERNET.fields[seen]["authorization"], f"Bearer {secret}")
+        inside = sandbox.commands.run("env; cat /proc/*/environ || true", user="root").stdout
+        self.assertNotIn("sk-", inside)
+
+    def test_secrets_are_listed_and_never_shown(self):
+        names = [f"listed-{number}" for number in range(5)]
+        for name in names:
+            e2b.Secret.create(name, "sk-value")
+            self.addCleanup(e2b.Secret.destroy, name)
+        pages = e2b.Secret.list(limit=2)
+        listed = []
+        while pages.has_next:
+            page = pages.next_items()
+            self.assertLessEqual(len(page), 2)
+            listed += page
+        self.assertEqual([one.name for one in listed], names)
+        self.assertNotIn("sk-value", repr(listed))
+        self.assertEqual(e2b.Secret.get_info(listed[0].secret_id).name, names[0])
+        self.assertTrue(e2b.Secret.exists(names[0]))
+        with self.assertRaisesRegex(e2b.SecretException, "409"):
+            e2b.Secret.create(names[0], "sk-other")
+        for name, value in (("a/b", "v"), ("x" * 65, "v"), ("ok", ""), ("ok", "two\nlines")):
+            with self.assertRaisesRegex(e2b.SecretException, "400"):
+                e2b.Secret.create(name, value)
+        self.assertTrue(e2b.Secret.destroy(names[0]))
+        self.assertFalse(e2b.Secret.destroy(names[0]))
+        self.assertFalse(e2b.Secret.exists(names[0]))
+        with self.assertRaises(e2b.SecretNotFoundException):
+            e2b.Secret.update(names[0], "sk-other")
+        with self.assertRaisesRegex(Exception, "secret_not_found|no secret"):
+            self.create(network={"rules": {"api.example": [{"transform": {
+                "headers": {"X-Key": e2b.Secret.fill(names[0])}}}]}})
+        theirs = self.atoll.request("POST", "/v1/keys", {"tenant": "acme", "e2b": True}).json["key"]
+        self.assertEqual(e2b.Secret.list(api_key=theirs).next_items(), [])
 
     def test_is_one_tenants(self):
         acme = self.atoll.request("POST", "/v1/keys", {"tenant": "acme", "e2b": True}).json["key"]

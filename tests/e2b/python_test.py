@@ -87,11 +87,11 @@ class Sandboxes(Client):
             Sandbox.create("no-such-template")
         with self.assertRaises(e2b.AuthenticationException):
             Sandbox.create(api_key="e2b_" + "0" * 40)
-        sandbox = self.create()
-        for call in (lambda: e2b.Template.get_tags("base"),
-                     lambda: e2b.Secret.create(name="S", value="v")):
-            with self.assertRaisesRegex(Exception, "501.*not supported by Atoll"):
-                call()
+        for network in ({"egress_proxy": {"address": "proxy.example:1080"}},
+                        {"rules": {"api.example": [{"transform": {"headers": {
+                            "Authorization": "${e2b.identity.tokens.aws}"}}}]}}):
+            with self.assertRaisesRegex(Exception, "501"):
+                self.create(network=network)
 
     def test_sleeps_with_its_processes_and_wakes(self):
         sandbox = self.create()

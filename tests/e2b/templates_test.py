@@ -143,19 +143,73 @@ class Templates(door.DoorTest):
         self.assertEqual([entry.message for entry in rest], lines[-1:])
         for template, word in (
                 (self.start().from_template("nowhere"), "template 'nowhere' not found"),
-                (self.start().from_base_image().set_start_cmd("x", "y"), "501.*startCmd"),
                 (self.start().from_image("x.example/y", "me", "secret"), "501.*credentials"),
                 (self.start().from_base_image().run_cmd("x", user="a b"), "names no user"),
                 (self.start().from_base_image().set_user("nobody-here"), "exit code")):
             with self.assertRaisesRegex(e2b.BuildException, word):
                 Template.build(template, "failing")
-        for name in ("With_Capitals", "a:tag"):
+        for name in ("With_Capitals", "a:b c", "a:-b"):
             with self.assertRaises(e2b.BuildException):
                 Template.build(self.start().from_base_image(), name)
-        for call in (lambda: Template.assign_tags("base", "v1"), lambda: Template.get_tags("base"),
-                     lambda: Template.remove_tags("base", "v1")):
-            with self.assertRaisesRegex(Exception, "501"):
+
+    def test_have_versions_by_tag(self):
+        def made(text):
+            return self.start().from_base_image().run_cmd(f"echo {text} >/word", user="root")
+
+        def word(name):
+            return self.run_in(name, "cat /word")
+        self.built.append("tagged")
+        Template.build(made("one"), "tagged:v1")
+        self.assertEqual((word("tagged:v1"), word("tagged")), ("one\n", "one\n"))
+        info = Template.build(made("two"), "tagged:v2", tags=["stable"])
+        self.assertEqual(set(info.tags), {"v2", "stable"})
+        self.assertEqual([word(name) for name in ("tagged:v1", "tagged:v2", "tagged:stable",
+                                                  "tagged")], ["one\n", "two\n", "two\n", "one\n"])
+        given = Template.assign_tags("tagged:v2", ["production", "default"])
+        self.assertEqual(given.tags, ["production", "default"])
+        self.assertEqual((word("tagged"), word("tagged:production")), ("two\n", "two\n"))
+        tags = {tag.tag: tag.build_id for tag in Template.get_tags("tagged")}
+        self.assertEqual(set(tags), {"default", "v1", "v2", "stable", "production"})
+        self.assertEqual(tags["v2"], given.build_id)
+        self.assertNotEqual(tags["v1"], given.build_id)
+        Template.remove_tags("tagged", ["stable", "never"])
+        self.assertFalse(Template.exists("tagged:stable"))
+        self.assertTrue(Template.exists("tagged:v1"))
+        Template.build(made("one"), "tagged", tags=["again"])
+        self.assertEqual((word("tagged:again"), word("tagged")), ("one\n", "two\n"))
+        grown = self.start().from_template("tagged:v1").run_cmd("echo more >>/word", user="root")
+        self.built.append("grown")
+        Template.build(grown, "grown")
+        self.assertEqual(word("grown"), "one\nmore\n")
+        for call, message in ((lambda: Template.assign_tags("tagged:never", "x"), "404"),
+                              (lambda: Template.assign_tags("base", "x"), "404"),
+                              (lambda: Template.assign_tags("tagged", "a b"), "400"),
+                              (lambda: Template.remove_tags("tagged", "default"), "400"),
+                              (lambda: Template.get_tags("nowhere"), "404")):
+            with self.assertRaisesRegex(Exception, message):
                 call()
+        self.assertEqual([tag.tag for tag in Template.get_tags("base")], ["default"])
+
+    def test_start_a_program_that_is_ready_when_the_sandbox_is(self):
+        serve = "cd /srv && exec python3 -m http.server 8000"
+        ready = "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 8000))'"
+        template = (self.start().from_base_image().run_cmd("echo served >/srv/x", user="root")
+                    .set_start_cmd(serve, ready))
+        self.build(template, "serving")
+        fetch = "python3 -c 'import urllib.request as u; " \
+                "print(u.urlopen(\"http://127.0.0.1:8000/x\").read().decode(), end=\"\")'"
+        sandbox = Sandbox.create("serving", timeout=60)
+        self.addCleanup(sandbox.kill)
+        self.assertEqual(sandbox.commands.run(fetch).stdout, "served\n")
+        self.assertIn(serve, [" ".join(one.args) for one in sandbox.commands.list()][0])
+        sandbox.kill()
+        self.build(self.start().from_template("serving").run_cmd("true"), "serving-too")
+        self.assertEqual(self.run_in("serving-too", fetch), "served\n")
+        failing = self.start().from_base_image().set_start_cmd("echo broken >&2; exit 3", "false")
+        self.build(failing, "not-serving")
+        with self.assertRaisesRegex(Exception, "nonzero.*broken"):
+            Sandbox.create("not-serving")
+        self.assertEqual(Sandbox.list().next_items(), [])
 
     def test_belong_to_their_tenant(self):
         other = self.atoll.request("POST", "/v1/keys", {"tenant": "other", "e2b": True}).json["key"]

@@ -284,6 +284,83 @@ def call(url="https://api.example/v1/a", header="Authorization", form="Bearer {}
 """
 
 
+class SetHeaders(Seen):
+    """Fields that egress writes into requests, with secrets that the sandbox never holds."""
+    network = {"allow": ["api.example", "plain.example"], "set_headers": [
+        {"host": "api.example", "name": "Authorization", "value": "Bearer ${secrets.my-key}"},
+        {"host": "plain.example", "name": "X-Team", "value": "blue"}]}
+
+    def setUp(self):
+        secret = {"value": VALUE, "hosts": [], "metadata": {"team": "blue"}}
+        answer = self.atoll.request("PUT", "/v1/secrets/my-key", secret)
+        self.assertIn(answer.status, (200, 201), answer.body)
+        self.assertNotIn(VALUE.encode(), answer.body)
+        self.addCleanup(self.atoll.request, "DELETE", "/v1/secrets/my-key")
+
+    def fields_of(self, sandbox, code):
+        """What each request had in its header when it arrived."""
+        seen = len(INTERNET.fields)
+        lines = self.python(sandbox, code).splitlines()
+        return lines, INTERNET.fields[seen:]
+
+    def test_are_written_over_what_the_program_wrote(self):
+        created = self.atoll.create(network=self.network)
+        self.assertEqual(created["network"], self.network)
+        lines, fields = self.fields_of(created["id"], r"""
+print(fetch("https://api.example/a", headers={"Authorization": "mine", "X-Team": "red"}))
+print(fetch("https://plain.example/b", headers={"X-Team": "red"}))
+print(fetch("http://plain.example/c"))
+""")
+        self.assertTrue(all(line.startswith("200 ") for line in lines), lines)
+        self.assertEqual(fields[0]["authorization"], f"Bearer {VALUE}")
+        self.assertEqual(fields[0]["x-team"], "red", "of another host")
+        self.assertEqual([each["x-team"] for each in fields[1:]], ["blue", "blue"])
+        self.assertTrue(all("authorization" not in each for each in fields[1:]))
+        inside = self.atoll.execute(created["id"], ["sh", "-c", "env; cat /proc/*/environ"])
+        self.assertNotIn(VALUE, inside["stdout"])
+
+    def test_a_secret_leaves_encrypted_or_not_at_all(self):
+        sandbox = self.atoll.create(network=self.network)["id"]
+        lines, fields = self.fields_of(sandbox, 'print(fetch("http://api.example/a"))')
+        self.assertNotIn("200", lines[0])
+        self.assertEqual(fields, [])
+        self.assertEqual(self.atoll.request("DELETE", "/v1/secrets/my-key").status, 204)
+        lines, fields = self.fields_of(sandbox, 'print(fetch("https://api.example/a"))')
+        self.assertTrue(lines[0].startswith("403") and "secret_not_bound" in lines[0], lines)
+        self.assertEqual(fields, [])
+
+    def test_a_new_value_is_used_by_the_next_request(self):
+        sandbox = self.atoll.create(network=self.network)["id"]
+        other = {"value": "sk-other", "hosts": []}
+        shown = self.atoll.request("PUT", "/v1/secrets/my-key", other).json
+        self.assertEqual(shown["version"], 2)
+        _, fields = self.fields_of(sandbox, 'print(fetch("https://api.example/a"))')
+        self.assertEqual(fields[0]["authorization"], "Bearer sk-other")
+
+    def test_allow_nothing_by_themselves_and_are_taken_away_by_a_change(self):
+        sandbox = self.atoll.create(network={"set_headers": self.network["set_headers"]})["id"]
+        lines, fields = self.fields_of(sandbox, 'print(fetch("https://api.example/a"))')
+        self.assertTrue(lines[0].startswith("FAILED"), lines)
+        self.assertEqual(fields, [])
+        path = f"/v1/sandboxes/{sandbox}"
+        for network, wanted in ((self.network, "blue"), ({"allow": ["plain.example"]}, None)):
+            self.assertEqual(self.atoll.request("PATCH", path, {"network": network}).status, 200)
+            _, fields = self.fields_of(sandbox, 'print(fetch("http://plain.example/a"))')
+            self.assertEqual(fields[0].get("x-team"), wanted)
+
+    def test_what_cannot_be_is_refused(self):
+        for setting, status, field in (
+                ({"host": "api.example", "name": "Host", "value": "x"}, 400, "set_headers[0]"),
+                ({"host": "20.0.0.80", "name": "X-A", "value": "x"}, 400, "set_headers[0]"),
+                ({"host": "api.example", "name": "X-A", "value": "a\r\nb"}, 400, "set_headers[0]"),
+                ({"host": "api.example", "name": "X-A", "value": "${secrets.gone}"}, 404,
+                 "set_headers")):
+            answer = self.atoll.request("POST", "/v1/sandboxes", {
+                "template": "python", "network": {"set_headers": [setting]}})
+            self.assertEqual(answer.status, status, answer.body)
+            self.assertEqual(answer.json["error"]["field"], "network." + field, answer.body)
+
+
 class Secrets(Seen):
     network = {"allow": ["api.example", "plain.example"], "secrets": ["API_KEY"]}
 
@@ -472,8 +549,11 @@ print(found, half in str(os.environ))
     def test_the_api_never_shows_a_value(self):
         shown = {"name": "API_KEY", **{key: SECRET[key] for key in ("hosts", "paths", "header")}}
         one = self.atoll.request("GET", "/v1/secrets/API_KEY")
-        self.assertEqual((one.status, one.json), (200, shown))
-        self.assertEqual(self.atoll.request("GET", "/v1/secrets").json, {"secrets": [shown]})
+        self.assertEqual(one.status, 200)
+        self.assertEqual(self.atoll.request("GET", "/v1/secrets").json, {"secrets": [one.json]})
+        times = {key: one.json.pop(key) for key in ("version", "created_at", "updated_at")}
+        self.assertEqual(one.json, shown)
+        self.assertLessEqual(times["created_at"], times["updated_at"])
         for wrong in ({"value": VALUE}, {"value": VALUE + "\n", "hosts": ["a.b"]},
                       {"value": VALUE, "hosts": ["*.b.c"]}, {**SECRET, "more": 1}):
             answer = self.atoll.request("PUT", "/v1/secrets/OTHER", wrong)

@@ -26,7 +26,7 @@ constexpr size_t kMaxArgumentBytes = 12 * 1024;
 constexpr uint32_t kMaxCpus = 1024;
 constexpr uint64_t kMaxMegabytes = 1 << 20;
 constexpr uint64_t kMebibyte = 1 << 20;
-constexpr std::string_view kDefaultTag = "default";
+constexpr uint64_t kReadyMs = 5 * 60 * 1000;
 
 struct Named {
   std::string_view image, name;
@@ -45,12 +45,15 @@ struct Source {
 
 Result<Source> from_template(const std::string& given, sandbox::Templates& templates,
                              store::TenantId tenant) {
-  ATOLL_TRY(std::string name, untagged(given));
-  ATOLL_TRY(std::optional<KnownTemplate> base, templates.find(tenant, name));
+  ATOLL_TRY(TaggedName named, parse_tagged(given));
+  ATOLL_TRY(std::optional<KnownTemplate> base, templates.find(tenant, given));
   if (!base)
-    return Error(Code::kInvalid, "template '" + name + "' not found")
+    return Error(Code::kInvalid, "template '" + given + "' not found")
         .with_reason("invalid_field");
-  return Source{"template = " + store::toml_text(name) + "\n", std::move(base)};
+  // A tag may be another version's tomorrow: the one that it has now is written down.
+  bool is_tagged = named.tag != sandbox::kDefaultTag && base->image;
+  std::string reference = is_tagged ? base->name + "@sha256:" + base->image->string() : named.name;
+  return Source{"template = " + store::toml_text(reference) + "\n", std::move(base)};
 }
 
 // "debian:bookworm-slim" is a suite that this host has packages of.
@@ -120,14 +123,17 @@ Result<void> parse_steps(const json::object& body, BuildScript& script,
   return {};
 }
 
+// The section [start], or nothing.
+std::string parse_start(ObjectReader& reader) {
+  std::string command = reader.optional_text("startCmd", kMaxArgumentBytes).value_or("");
+  std::string ready = reader.optional_text("readyCmd", kMaxArgumentBytes).value_or("");
+  if (command.empty() && ready.empty()) return "";
+  if (command.empty()) command = ":";
+  return store::start_text(
+      {.command = std::move(command), .ready = std::move(ready), .ready_timeout_ms = kReadyMs});
+}
+
 Result<void> refuse_others(ObjectReader& reader) {
-  for (const char* field : {"startCmd", "readyCmd"}) {
-    auto command = reader.optional_text(field, kMaxArgumentBytes);
-    if (command && !command->empty())
-      return unsupported(std::string(field) +
-                         " needs a snapshot of memory, which this host does not take: start it "
-                         "with commands.run after the sandbox is created");
-  }
   if (reader.has("fromImageRegistry") && !reader.is_null("fromImageRegistry"))
     return unsupported(
         "credentials of registries are the operator's (registry-auth.json), not a build's");
@@ -150,14 +156,20 @@ store::TemplateDefaults defaults_of(const Source& source, const AnnouncedTemplat
 
 }  // namespace
 
-Result<std::string> untagged(std::string_view name) {
-  size_t colon = name.find(':');
-  std::string_view tag = colon == name.npos ? kDefaultTag : name.substr(colon + 1);
-  if (tag != kDefaultTag)
-    return unsupported(
-        "there are no tags: a template has versions, name@sha256:..., and its name means the "
-        "newest");
-  return std::string(name.substr(0, colon));
+Result<TaggedName> parse_tagged(std::string_view text) {
+  size_t colon = text.find(':');
+  std::string_view tag = colon == text.npos ? sandbox::kDefaultTag : text.substr(colon + 1);
+  ATOLL_TRY_VOID(check_tags({std::string(tag)}));
+  return TaggedName{std::string(text.substr(0, colon)), std::string(tag)};
+}
+
+Result<void> check_tags(const std::vector<std::string>& tags) {
+  for (const std::string& tag : tags)
+    if (!sandbox::is_template_tag(tag))
+      return Error(Code::kInvalid,
+                   "a tag must be 1 to 64 letters, digits, _, . and -, the first neither . nor -")
+          .with_reason("invalid_field");
+  return {};
 }
 
 Result<AnnouncedTemplate> parse_announced(std::string_view body) {
@@ -170,9 +182,13 @@ Result<AnnouncedTemplate> parse_announced(std::string_view body) {
   auto disk = reader.optional_integer("minFreeDiskMb", 0, kMaxMegabytes);
   ATOLL_TRY_VOID(reader.settle());
   AnnouncedTemplate announced;
-  ATOLL_TRY(announced.name, untagged(given));
-  for (const std::string& tag : tags.value_or(std::vector<std::string>()))
-    ATOLL_TRY_VOID(untagged(":" + tag));
+  ATOLL_TRY(TaggedName named, parse_tagged(given));
+  announced.name = std::move(named.name);
+  announced.tags = tags.value_or(std::vector<std::string>());
+  ATOLL_TRY_VOID(check_tags(announced.tags));
+  // A name without a tag means "default", unless tags are given.
+  if (given.find(':') != given.npos || announced.tags.empty())
+    announced.tags.push_back(std::move(named.tag));
   if (!store::is_template_name(announced.name))
     return Error(Code::kInvalid,
                  "name must be 1 to 63 of a-z, 0-9 and -, and not begin with -: " + announced.name)
@@ -191,6 +207,7 @@ Result<BuildDefinition> parse_definition(std::string_view body, const AnnouncedT
   ATOLL_TRY(Source source, parse_source(reader, templates, tenant));
   BuildDefinition definition;
   definition.anew = reader.optional_boolean("force").value_or(false);
+  std::string start = parse_start(reader);
   ATOLL_TRY_VOID(reader.settle());
   store::TemplateDefaults usual;
   if (source.base) usual = source.base->manifest.defaults;
@@ -201,7 +218,8 @@ Result<BuildDefinition> parse_definition(std::string_view body, const AnnouncedT
   definition.manifest += "setup = [\n";
   for (const std::string& command : script.commands())
     definition.manifest += "  " + store::toml_text(command) + ",\n";
-  definition.manifest += "]\n" + store::defaults_text(defaults_of(source, announced, script));
+  definition.manifest += "]\n" + start;
+  definition.manifest += store::defaults_text(defaults_of(source, announced, script));
   return definition;
 }
 

@@ -14,6 +14,7 @@ namespace atl::api::e2b {
 // The template to be, as a client has announced it.
 struct AnnouncedTemplate {
   std::string name;
+  std::vector<std::string> tags;
   uint32_t cpu_millis = 0;    // 0: as of what it grows from
   uint64_t memory_bytes = 0;  // the same
   uint64_t disk_bytes = 0;    // at least
@@ -31,7 +32,11 @@ struct BuildDefinition {
 Result<BuildDefinition> parse_definition(std::string_view body, const AnnouncedTemplate& announced,
                                          sandbox::Templates& templates, store::TenantId tenant);
 
-// "name" of "name:default"; kUnsupported for any other tag.
-Result<std::string> untagged(std::string_view name);
+// "name" or "name:tag"; without a tag, "default".
+struct TaggedName {
+  std::string name, tag;
+};
+Result<TaggedName> parse_tagged(std::string_view text);
+Result<void> check_tags(const std::vector<std::string>& tags);
 
 }  // namespace atl::api::e2b

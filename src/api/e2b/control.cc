@@ -25,14 +25,6 @@ struct Endpoint {
 // What the clients call and there is no such thing for.
 constexpr Endpoint kMissing[] = {
     {Method::kPost, "/v2/templates"},
-    {Method::kPost, "/templates/tags"},
-    {Method::kDelete, "/templates/tags"},
-    {Method::kGet, "/templates/{template}/tags"},
-    {Method::kGet, "/secrets"},
-    {Method::kPost, "/secrets"},
-    {Method::kGet, "/secrets/{secret}"},
-    {Method::kPost, "/secrets/{secret}"},
-    {Method::kDelete, "/secrets/{secret}"},
 };
 
 std::optional<http::Response> no_content() {

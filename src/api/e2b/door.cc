@@ -6,7 +6,9 @@
 #include "api/e2b/interpreter.h"
 #include "api/e2b/metrics.h"
 #include "api/e2b/process.h"
+#include "api/e2b/secrets.h"
 #include "api/e2b/state.h"
+#include "api/e2b/template_tags.h"
 #include "api/e2b/templates.h"
 #include "api/e2b/volumes.h"
 
@@ -27,7 +29,9 @@ Door::Door(Router& router, Plane plane)
   add_metrics_routes(router, plane);
   add_control_routes(router, plane);
   add_state_routes(router, plane);
+  add_template_tag_routes(router, plane);  // before the template that could be named "tags"
   add_template_routes(router, plane, orders_);
+  add_secret_routes(router, plane);
   add_volume_routes(router, plane);
   add_volume_content_routes(router, plane);
   add_process_routes(router, plane);

@@ -2,6 +2,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include "api/e2b/network_rules.h"
 #include "base/clock.h"
 
 namespace atl::api::e2b {
@@ -88,6 +89,7 @@ json::object detail_json(const Sandbox& sandbox, const Plane& plane, const std::
   object["envdAccessToken"] = plane.tokens.access_token(sandbox.id());
   object["domain"] = domain;
   object["allowInternetAccess"] = sandbox.row().network != "{}";
+  object["network"] = network_json(sandbox.row().network);
   json::object lifecycle;
   lifecycle["onTimeout"] = sandbox.row().on_ttl == "pause" ? "pause" : "kill";
   lifecycle["autoResume"] = sandbox.row().auto_resume;

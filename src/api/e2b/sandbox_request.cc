@@ -4,6 +4,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "api/e2b/network_rules.h"
 #include "api/e2b/volumes.h"
 #include "api/json_reader.h"
 #include "egress/policy.h"
@@ -33,7 +34,6 @@ constexpr Missing kMissing[] = {
     {"iam", "there are no workload tokens: leave out iam"},
 };
 constexpr Missing kMissingOfNetwork[] = {
-    {"rules", "requests are not rewritten on their way out: leave out network.rules"},
     {"egressProxy", "there is no proxy of the caller's: leave out network.egressProxy"},
     {"maskRequestHost", "the host name is not replaced: leave out network.maskRequestHost"},
     {"httpsPorts", "no TLS is spoken to ports inside: leave out network.httpsPorts"},
@@ -121,6 +121,7 @@ Result<egress::Policy> policy_of(const json::object& network, E2bInternet intern
     policy.rules.push_back(std::move(*rule));
   }
   if (policy.public_names) ATOLL_TRY_VOID(add_denied(denied ? *denied : no_texts, policy));
+  ATOLL_TRY(policy.set_headers, parse_network_rules(network));
   return policy;
 }
 

@@ -50,13 +50,15 @@ http::Task<Reply> announce(Call& call, Desk desk) {
   ATOLL_CO_TRY(AnnouncedTemplate announced, parse_announced(call.body));
   auto order = desk.orders.add(call.tenant, std::move(announced));
   const std::string& name = order->announced.name;
+  json::array tags;
+  for (const std::string& tag : order->announced.tags) tags.emplace_back(tag);
   json::object object;
   object["templateID"] = name;
   object["buildID"] = order->id;
   object["public"] = false;
   object["names"] = json::array{json::string(name)};
   object["aliases"] = json::array{json::string(name)};
-  object["tags"] = json::array{"default"};
+  object["tags"] = std::move(tags);
   co_return std::optional(json_reply(202, object));
 }
 
@@ -127,6 +129,7 @@ http::Task<Reply> begin(Call& call, Desk desk) {
                parse_definition(call.body, order->announced, templates, call.tenant));
   ATOLL_CO_TRY(auto files, open_archives(desk, call.tenant, definition));
   sandbox::PackOrder asked{.tenant = call.tenant, .name = order->announced.name};
+  asked.tags = order->announced.tags;
   if (definition.anew) asked.freshness = sandbox::Freshness::kAnew;
   asked.on_setup = [plane = desk.plane](std::shared_ptr<sandbox::Sandbox> sandbox) {
     return allow_network(plane, std::move(sandbox));
@@ -197,8 +200,7 @@ http::Task<Reply> show(Call& call, Desk desk) {
 
 http::Task<Reply> find_alias(Call& call, Desk desk) {
   const std::string& alias = call.parameters.at(0);
-  ATOLL_CO_TRY(std::string name, untagged(alias));
-  ATOLL_CO_TRY(auto found, desk.plane.sandboxes.templates().find(call.tenant, name));
+  ATOLL_CO_TRY(auto found, desk.plane.sandboxes.templates().find(call.tenant, alias));
   if (!found)
     co_return Error(Code::kNotFound, "template '" + alias + "' not found")
         .with_reason("template_not_found");
@@ -216,8 +218,7 @@ http::Task<Reply> remove(Call& call, Desk desk) {
         co_await desk.plane.snapshots.remove(call.tenant, *id, store::Orphans::kAdopt));
     co_return std::optional(with_status(204));
   }
-  ATOLL_CO_TRY(std::string name, untagged(given));
-  ATOLL_CO_TRY_VOID(co_await desk.plane.builds.remove(call.tenant, name));
+  ATOLL_CO_TRY_VOID(co_await desk.plane.builds.remove(call.tenant, given));
   co_return std::optional(with_status(204));
 }
 

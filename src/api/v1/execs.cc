@@ -225,6 +225,7 @@ http::Task<Result<std::shared_ptr<Exec>>> named_exec(Call& call, Sandboxes& sand
 }
 
 void add_exec_routes(Router& router, Sandboxes& sandboxes) {
+  sandboxes.services().describe = describe;
   using http::Method;
   auto bind = [&sandboxes](auto action) {
     return [&sandboxes, action](Call& call) { return action(call, sandboxes); };

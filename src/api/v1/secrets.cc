@@ -35,9 +35,9 @@ http::Response empty_answer() {
 http::Task<Reply> put(Call& call, Secrets secrets) {
   ATOLL_CO_TRY(json::object body, parse_object(call.body));
   ATOLL_CO_TRY(egress::Secret secret, egress::parse_secret(call.parameters.at(0), body));
-  json::object shown = egress::shown_secret(secret);
-  ATOLL_CO_TRY(bool is_new, co_await secrets.put(std::move(secret)));
-  co_return std::optional(json_reply(is_new ? 201 : 200, shown));
+  ATOLL_CO_TRY(Secrets::Put put, co_await secrets.put(std::move(secret)));
+  json::object shown = to_object(put.shown);
+  co_return std::optional(json_reply(put.is_new ? 201 : 200, shown));
 }
 
 http::Task<Reply> list(Call&, Secrets secrets) {
