@@ -551,8 +551,9 @@ print(found, half in str(os.environ))
         one = self.atoll.request("GET", "/v1/secrets/API_KEY")
         self.assertEqual(one.status, 200)
         self.assertEqual(self.atoll.request("GET", "/v1/secrets").json, {"secrets": [one.json]})
-        times = {key: one.json.pop(key) for key in ("version", "created_at", "updated_at")}
-        self.assertEqual(one.json, shown)
+        found = one.json
+        times = {key: found.pop(key) for key in ("version", "created_at", "updated_at")}
+        self.assertEqual(found, shown)
         self.assertLessEqual(times["created_at"], times["updated_at"])
         for wrong in ({"value": VALUE}, {"value": VALUE + "\n", "hosts": ["a.b"]},
                       {"value": VALUE, "hosts": ["*.b.c"]}, {**SECRET, "more": 1}):
