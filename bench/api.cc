@@ -40,10 +40,11 @@ Exec true_program() { return {{"/bin/true"}, ""}; }
 
 Api::Api(const Options& options)
     : client_(http::Client::create(options.host, options.port, kRequestTimeout)),
-      headers_{{"Authorization", "Bearer " + options.key}, {"Content-Type", "application/json"}} {}
+      headers_{{"Authorization", "Bearer " + options.key}, {"Content-Type", "application/json"}},
+      template_(options.template_name) {}
 
 Result<Created> Api::create(json::object limits) {
-  json::object request{{"template", "python"}, {"limits", std::move(limits)}};
+  json::object request{{"template", template_}, {"limits", std::move(limits)}};
   ATOLL_TRY(json::object answer, post("/v1/sandboxes", std::move(request), 201));
   const json::value* id = answer.if_contains("id");
   if (id == nullptr || !id->is_string()) return Error(Code::kCorrupt, "create: answer without id");
@@ -78,7 +79,7 @@ Result<void> Api::run_code(const std::string& context) {
 }
 
 Result<bool> Api::run() {
-  json::object request{{"template", "python"}, {"code", "print(1)"}};
+  json::object request{{"template", template_}, {"code", "print(1)"}};
   ATOLL_TRY(json::object answer, post("/v1/run", request, 200));
   ATOLL_TRY_VOID(check_ran(answer, "1\n"));
   return was_from_pool(answer);

@@ -47,6 +47,7 @@ class Api {
 
   std::unique_ptr<http::Client> client_;
   http::Headers headers_;
+  std::string template_;
 };
 
 }  // namespace atl::bench

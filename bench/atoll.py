@@ -74,12 +74,12 @@ def rows_of(bench, output, errors):
 
 
 @contextlib.contextmanager
-def running(arguments, *options):
+def running(arguments, *options, image=None):
     directory = tempfile.mkdtemp(prefix="atoll-bench-state-")
     os.chmod(directory, 0o755)
     atoll = Running(arguments, directory)
     try:
-        atoll.cli("template", "add", arguments.image.parent)
+        atoll.cli("template", "add", (image or arguments.image).parent)
         atoll.cli("up", "--detach", "--listen", "127.0.0.1:0", *options)
         atoll.url = json.loads(atoll.cli("status", "--json"))["url"]
         atoll.key = atoll.cli("key", "show-local").strip()
@@ -139,16 +139,16 @@ def measure_rest(atoll):
     return [Row(measures.REST, "atoll", value=memory, unit="MiB", note=f"{cpu:.1f} % of a core")]
 
 
-def measure_idle(atoll, count):
+def measure_idle(atoll, count, measure=measures.IDLE, template="python"):
     """The fall of MemAvailable over many sandboxes that do nothing, divided."""
     before = settled_available_kib()
-    bench = atoll.bench("--measure", "idle", "--sandboxes", count)
+    bench = atoll.bench("--measure", "idle", "--sandboxes", count, "--template", template)
     bench.stdout.readline()
     after = settled_available_kib()
     row = rows_of(bench, *bench.communicate())[("idle", count)]
     alive = len(row["samples_ms"])
     each = (before - after) / 1024 / max(1, alive)
-    return [Row(measures.IDLE, "atoll", value=each, unit="MiB",
+    return [Row(measure, "atoll", value=each, unit="MiB",
                 note=f"{alive} alive; {note_of(row)}")]
 
 
@@ -198,6 +198,15 @@ def guarded(name, take):
         return [Row(name, "atoll", error=str(error))]
 
 
+def measure_data(arguments):
+    image = arguments.data_image
+    if not image.exists():
+        why = f"no image {image}; `make images` builds it"
+        return [Row(measures.IDLE_DATA, "atoll", error=why)]
+    with running(arguments, image=image) as atoll:
+        return measure_idle(atoll, arguments.idle, measures.IDLE_DATA, image.parent.name)
+
+
 def measure(arguments):
     rows = []
     with running(arguments) as atoll:
@@ -206,4 +215,5 @@ def measure(arguments):
         rows += guarded(measures.IDLE, lambda: measure_idle(atoll, arguments.idle))
     with running(arguments, "--no-warm-pool") as atoll:
         rows += guarded(measures.CREATE, lambda: measure_cold(arguments, atoll))
+    rows += guarded(measures.IDLE_DATA, lambda: measure_data(arguments))
     return rows

@@ -9,6 +9,7 @@ FIRST_EXEC = "first exec of Python"
 TRUE = "/bin/true (atoll: in a live sandbox)"
 SUSTAINED = "sustained create + run + remove"
 IDLE = "memory of an idle Python sandbox"
+IDLE_DATA = "memory of an idle Python sandbox with NumPy and pandas"
 REST = "atolld at rest"
 
 

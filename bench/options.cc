@@ -38,6 +38,10 @@ bool set_option(std::string_view name, std::string_view value, Options& options)
     options.measures.emplace_back(value);
     return true;
   }
+  if (name == "--template") {
+    options.template_name = value;
+    return true;
+  }
   struct {
     std::string_view name;
     int* value;

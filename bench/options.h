@@ -11,7 +11,8 @@ struct Options {
   std::string host;
   unsigned short port = 0;
   std::string key;
-  int runs = 100;  // of each client
+  std::string template_name = "python";  // of what is created
+  int runs = 100;                        // of each client
   int warm_ups = 5;
   int clients = 16;     // of what is measured with many
   int seconds = 10;     // of the sustained measurement

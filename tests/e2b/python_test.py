@@ -126,6 +126,19 @@ class Sandboxes(Client):
         self.assertEqual(made.files.read("/tmp/note"), "first")
         listed = Sandbox.list_snapshots(sandbox_id=sandbox.sandbox_id).next_items()
         self.assertEqual([one.snapshot_id for one in listed], [snapshot.snapshot_id])
+        named = sandbox.create_snapshot(name="my-state")
+        self.assertEqual(named.names, ["my-state"])
+        other = sandbox.create_snapshot(name="my-state:v2")
+        self.assertEqual(self.create(template="my-state").files.read("/tmp/note"), "second")
+        self.assertEqual(self.create(template="my-state:v2").files.read("/tmp/note"), "second")
+        for name, ids in (("my-state", [named, other]), ("my-state:v2", [other]), ("none", []),
+                          (named.snapshot_id, [named])):
+            listed = Sandbox.list_snapshots(name=name).next_items()
+            self.assertEqual([one.snapshot_id for one in listed], [one.snapshot_id for one in ids])
+        for each in (named, other):
+            self.assertTrue(Sandbox.delete_snapshot(each.snapshot_id))
+        with self.assertRaisesRegex(Exception, "my-state"):
+            self.create(template="my-state")
         forks = sandbox.fork(count=2, timeout=60)
         self.assertEqual(len(forks), 2)
         for fork in forks:

@@ -36,6 +36,14 @@ std::optional<http::Response> no_content() {
 http::Task<Reply> create(Call& call, Plane plane, uint64_t default_seconds) {
   auto ceiling = plane.tenants.e2b_internet(call.tenant);
   ATOLL_CO_TRY(sandbox::CreateSandbox request, parse_create(call.body, default_seconds, ceiling));
+  if (!request.snapshot) {
+    auto& templates = plane.sandboxes.templates();
+    ATOLL_CO_TRY(auto known, templates.find(call.tenant, request.template_name));
+    if (!known) {
+      ATOLL_CO_TRY(request.snapshot,
+                   co_await find_snapshot(call.tenant, plane, request.template_name));
+    }
+  }
   std::string domain = domain_of(plane, call.exchange.request());
   auto made = call.made.sandbox ? plane.sandboxes.find(call.tenant, *call.made.sandbox) : nullptr;
   if (!made || is_over(*made)) {

@@ -96,9 +96,28 @@ Result<SnapshotFilter> parse_filter(const http::Request& request) {
   return filter;
 }
 
+struct SnapshotName {
+  std::string_view name, tag;  // no tag: "default"
+};
+
+SnapshotName split(std::string_view text) {
+  size_t colon = text.find(':');
+  if (colon == text.npos) return {text, "default"};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+bool is_called(const store::SnapshotRow& row, std::string_view wanted) {
+  SnapshotName own = split(row.label);
+  SnapshotName other = split(wanted);
+  return row.reason == "asked" && own.name == other.name && own.tag == other.tag;
+}
+
+// A name without a tag stands for all of it, and an id for itself.
 bool is_listed(const store::SnapshotRow& row, const SnapshotFilter& filter) {
-  return row.reason == "asked" &&
-         (!filter.name || row.label == filter.name->substr(0, filter.name->find(':')));
+  if (row.reason != "asked") return false;
+  if (!filter.name || parse_snapshot_id(*filter.name) == row.id) return true;
+  bool has_tag = filter.name->find(':') != std::string::npos;
+  return has_tag ? is_called(row, *filter.name) : split(row.label).name == *filter.name;
 }
 
 http::Task<Reply> list(Call& call, Plane plane) {
@@ -141,6 +160,16 @@ http::Task<Reply> fork(Call& call, Plane plane) {
 }
 
 }  // namespace
+
+http::Task<Result<std::optional<SnapshotId>>> find_snapshot(store::TenantId tenant, Plane plane,
+                                                            std::string name) {
+  store::SnapshotQuery every;
+  ATOLL_CO_TRY(auto rows, co_await plane.snapshots.list(tenant, every));
+  std::optional<SnapshotId> newest;  // the last of them
+  for (const store::SnapshotRow& row : rows)
+    if (is_called(row, name)) newest = row.id;
+  co_return newest;
+}
 
 http::Task<Reply> resume_sandbox(Call& call, Plane plane, uint64_t timeout_ms) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));

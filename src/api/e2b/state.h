@@ -11,4 +11,8 @@ void add_state_routes(Router& router, Plane plane);
 // Lets a paused one go on, for that long, and answers with it.
 http::Task<Reply> resume_sandbox(Call& call, Plane plane, uint64_t timeout_ms);
 
+// The newest snapshot that was given this name ("name" or "name:tag"); nothing: none was.
+http::Task<Result<std::optional<SnapshotId>>> find_snapshot(store::TenantId tenant, Plane plane,
+                                                            std::string name);
+
 }  // namespace atl::api::e2b
