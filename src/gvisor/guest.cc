@@ -16,6 +16,8 @@
 
 #include "agent/birth_record.h"
 #include "base/file.h"
+#include "egress/synthetic.h"
+#include "gvisor/redirect.h"
 #include "gvisor/sentry.h"
 #include "linux/confinement.h"
 #include "linux/descriptors.h"
@@ -24,6 +26,7 @@
 #include "linux/sandbox_root.h"
 #include "linux/sealed_memory.h"
 #include "linux/unix_socket.h"
+#include "microvm/inlets.h"
 #include "microvm/relay.h"
 
 namespace atl::gvisor {
@@ -33,6 +36,8 @@ constexpr size_t kMaxProgramBytes = 64 << 20;
 constexpr rlim_t kAgentOpenFiles = 4096;
 constexpr const char* kListenerName = "agent";
 constexpr const char* kRoot = "/tmp/root";
+// As the jail's, where egress answers there.
+constexpr std::string_view kResolver = "nameserver 198.18.0.1\noptions timeout:2 attempts:2\n";
 constexpr unsigned long kNoSuidNoDev = MS_NOSUID | MS_NODEV;
 
 struct Kept {
@@ -80,8 +85,16 @@ Result<void> make_links() {
   return {};
 }
 
+// Over the image's own.
+Result<void> write_resolver() {
+  ATOLL_TRY_VOID(make_directories({"/tmp/upper/etc"}));
+  ATOLL_TRY(Fd file, open_file("/tmp/upper/etc/resolv.conf", O_WRONLY | O_CREAT | O_EXCL, 0644));
+  return write_all(file.get(), kResolver);
+}
+
 Result<void> mount_root() {
   ATOLL_TRY_VOID(make_directories({"/tmp/upper", "/tmp/work", kRoot}));
+  ATOLL_TRY_VOID(write_resolver());
   return mount_at("overlay", kRoot, kNoSuidNoDev,
                   "lowerdir=/:/run/links,upperdir=/tmp/upper,workdir=/tmp/work");
 }
@@ -138,6 +151,40 @@ Result<void> enter_root() {
   }
 }
 
+Result<Fd> take_port(int number) {
+  Fd port(fcntl(number, F_DUPFD_CLOEXEC, kGuestPassageFd + 1));
+  if (!port || fcntl(port.get(), F_SETFL, O_NONBLOCK) != 0) return Error::system("take a port");
+  return port;
+}
+
+// Where programs' connections arrive.
+Result<microvm::Inlets> make_network() {
+  ATOLL_TRY(microvm::Inlets inlets, microvm::make_inlets());
+  ATOLL_TRY_VOID(redirect_connections(egress::kInsideV4, egress::kConnectionPort));
+  return inlets;
+}
+
+// Both in processes of their own. If the second ends, nothing leaves any more.
+Result<void> start_carriers(Fd port, Fd here, Fd passage, microvm::Inlets inlets) {
+  pid_t relay = fork();
+  if (relay < 0) return Error::system("fork");
+  if (relay == 0) {
+    signal(SIGPIPE, SIG_IGN);
+    passage.reset();
+    inlets = {};
+    pass_on(std::move(port), std::move(here));
+  }
+  pid_t carrier = fork();
+  if (carrier < 0) return Error::system("fork");
+  if (carrier == 0) {
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    port.reset();
+    microvm::serve_inlets(std::move(passage), std::move(inlets));
+  }
+  return {};
+}
+
 // What a kernel counts in groups that enforce limits: here the agent itself does, in the second.
 Result<Fd> make_counter(const char* name, std::string_view text) {
   Fd file(memfd_create(name, MFD_CLOEXEC));
@@ -178,22 +225,19 @@ Result<void> become_agent() {
   // Out of the sandbox's reach once the old root is detached.
   ATOLL_TRY(Fd here, open_file("/run", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd listener, linux::listen_at(here.get(), kListenerName, SOCK_STREAM, 16));
-  Fd port(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  if (!port || fcntl(port.get(), F_SETFL, O_NONBLOCK) != 0) return Error::system("take the port");
+  ATOLL_TRY(Fd port, take_port(STDIN_FILENO));
+  ATOLL_TRY(Fd passage, take_port(kGuestPassageFd));
+  ATOLL_TRY(microvm::Inlets inlets, make_network());
   ATOLL_TRY_VOID(enter_root());
   ATOLL_TRY(Fd sudo, linux::listen_for_sudo(run_atoll.get()));
   // As many as the sentry itself may have: its kernel does not let that limit be lowered.
   uint32_t pids = kSentryPids + kSentryPidsEach * kept.birth.guest.pids;
   ATOLL_TRY_VOID(linux::confine_agent(pids));
-  pid_t relay = fork();
-  if (relay < 0) return Error::system("fork");
-  if (relay == 0) {
-    signal(SIGPIPE, SIG_IGN);
-    pass_on(std::move(port), std::move(here));
-  }
+  ATOLL_TRY_VOID(start_carriers(std::move(port), std::move(here), std::move(passage),
+                                std::move(inlets)));
   ATOLL_TRY_VOID(place_birth(kept.birth, listener, groups, sudo));
   // The same.
-  for (Fd* fd : {&groups, &run_atoll, &here, &listener, &port, &sudo}) (void)fd->release();
+  for (Fd* fd : {&groups, &run_atoll, &listener, &sudo}) (void)fd->release();
   return linux::limit_open_files(kept.birth.guest.open_files, kAgentOpenFiles);
 }
 

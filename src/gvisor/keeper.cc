@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "agent/birth.h"
+#include "agent/channel_protocol.h"
 #include "agent/launcher.h"
 #include "agent/leaf.h"
 #include "agent/probe.h"
@@ -132,6 +133,7 @@ Result<SentryFds> lend_all() {
   ATOLL_TRY(fds.program, lend_file(place_of(kProgram), O_RDONLY));
   ATOLL_TRY(fds.birth, lend_file(place_of(kBirth), O_RDONLY));
   ATOLL_TRY(fds.sudo, lend_file(kSudoFile, O_RDONLY));
+  fds.passage = agent::kControlFd;  // as it was started with
   ATOLL_TRY(fds.started, lend_copy(STDOUT_FILENO));
   ATOLL_TRY(fds.input, lend_copy(STDIN_FILENO));
   ATOLL_TRY(fds.output, lend_copy(STDERR_FILENO));

@@ -13,7 +13,7 @@ constexpr const char* kId = "sandbox";
 constexpr const char* kCapabilities =
     R"(["CAP_CHOWN","CAP_DAC_OVERRIDE","CAP_FOWNER","CAP_FSETID","CAP_KILL","CAP_SETGID",)"
     R"("CAP_SETUID","CAP_SETPCAP","CAP_NET_BIND_SERVICE","CAP_SYS_CHROOT","CAP_SYS_PTRACE",)"
-    R"("CAP_SYS_ADMIN","CAP_MKNOD"])";
+    R"("CAP_SYS_ADMIN","CAP_MKNOD","CAP_NET_ADMIN","CAP_NET_RAW"])";
 
 }  // namespace
 
@@ -38,6 +38,7 @@ std::vector<std::string> sentry_command(const SentryFds& fds, const agent::Guest
           fmt::format("--root={}", kDirectory),
           "--platform=systrap",
           "--network=none",
+          "--net-raw",  // who has the capability; only process 1 has, until it is the agent
           "--overlay2=none",
           "--directfs=false",
           "--ignore-cgroups",
@@ -56,6 +57,7 @@ std::vector<std::string> sentry_command(const SentryFds& fds, const agent::Guest
           fmt::format("--exec-fd={}", fds.program),
           fmt::format("--pass-fd={}:{}", fds.birth, kGuestBirthFd),
           fmt::format("--pass-fd={}:{}", fds.sudo, kGuestSudoFd),
+          fmt::format("--pass-fd={}:{}", fds.passage, kGuestPassageFd),
           fmt::format("--cpu-num={}", (limits.cpu_millis + 999) / 1000),
           fmt::format("--total-memory={}", limits.memory_bytes),
           "--product-name=atoll",
@@ -65,9 +67,10 @@ std::vector<std::string> sentry_command(const SentryFds& fds, const agent::Guest
 std::string loopback_call() {
   return R"({"method":"Network.CreateLinksAndRoutes","arg":{"LoopbackLinks":[{"Name":"lo",)"
          R"("Addresses":[{"Address":"127.0.0.1","PrefixLen":8},{"Address":"::1",)"
-         R"("PrefixLen":128}],"Routes":[{"Destination":{"IP":"127.0.0.0","Mask":"/wAAAA=="},)"
-         R"("Gateway":""},{"Destination":{"IP":"::1","Mask":"/////////////////////w=="},)"
-         R"("Gateway":""}]}]}})";
+         R"("PrefixLen":128},{"Address":"198.18.0.1","PrefixLen":0}],"Routes":[)"
+         R"({"Destination":{"IP":"127.0.0.0","Mask":"/wAAAA=="},"Gateway":""},)"
+         R"({"Destination":{"IP":"::1","Mask":"/////////////////////w=="},"Gateway":""},)"
+         R"({"Destination":{"IP":"0.0.0.0","Mask":"AAAAAA=="},"Gateway":""}]}]}})";
 }
 
 std::string begin_call() {

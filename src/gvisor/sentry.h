@@ -32,6 +32,7 @@ inline constexpr const char* kGuestRole = "sentry-guest";
 // Descriptors of process 1 inside: the port is its standard input.
 inline constexpr int kGuestBirthFd = 3;
 inline constexpr int kGuestSudoFd = 4;
+inline constexpr int kGuestPassageFd = 5;
 
 // The sentry itself: its code, its heap, what it keeps of files; and room for what programs take
 // between two looks of the agent at their memory.
@@ -49,12 +50,13 @@ std::string sentry_configuration(const agent::GuestLimits& limits);
 
 // Descriptors that it is started with, by the numbers that they have.
 struct SentryFds {
-  int configuration, control, started, image, layer, program, birth, sudo;
+  int configuration, control, started, image, layer, program, birth, sudo, passage;
   int input, output, error;  // of process 1 inside
 };
 std::vector<std::string> sentry_command(const SentryFds& fds, const agent::GuestLimits& limits);
 
-// What it is told on its control socket, in this order: there is a loopback; begin.
+// What it is told on its control socket, in this order: there is a loopback, with the sandbox's own
+// address, at which every address there is counts as local; begin.
 std::string loopback_call();
 std::string begin_call();
 // Whether the answer to either says that it was done.

@@ -38,6 +38,7 @@ TEST(Sentry, HasNoNetworkNoHostFilesAndAllProcessorsThatItMayUse) {
                    .program = 8,
                    .birth = 9,
                    .sudo = 10,
+                   .passage = 14,
                    .input = 11,
                    .output = 12,
                    .error = 13};
@@ -47,7 +48,8 @@ TEST(Sentry, HasNoNetworkNoHostFilesAndAllProcessorsThatItMayUse) {
   };
   for (const char* word :
        {"--network=none", "--host-uds=none", "--platform=systrap", "--cpu-num=2", "--io-fds=6",
-        "--gofer-filestore-fds=7", "--stdio-fds=11,12,13", "--pass-fd=9:3", "--pass-fd=10:4"})
+        "--gofer-filestore-fds=7", "--stdio-fds=11,12,13", "--pass-fd=9:3", "--pass-fd=10:4",
+        "--pass-fd=14:5"})
     EXPECT_TRUE(has(word)) << word;
   EXPECT_FALSE(has("--setup-root"));
 }

@@ -18,6 +18,8 @@
 
 #include "agent/birth_record.h"
 #include "base/file.h"
+#include "egress/synthetic.h"
+#include "linux/caught_connections.h"
 #include "linux/clone.h"
 #include "linux/devices.h"
 #include "linux/masks.h"
@@ -28,6 +30,7 @@
 #include "microvm/guest_groups.h"
 #include "microvm/guest_jail.h"
 #include "microvm/initramfs.h"
+#include "microvm/inlets.h"
 #include "microvm/machine.h"
 #include "microvm/relay.h"
 
@@ -122,6 +125,32 @@ Result<void> raise_loopback() {
   return {};
 }
 
+// Where programs' connections arrive, and what makes the kernel send them there.
+struct Network {
+  Inlets inlets;
+  Fd catcher;
+};
+
+Result<Network> make_network() {
+  Network network;
+  ATOLL_TRY_VOID(raise_loopback());
+  ATOLL_TRY_VOID(linux::own_all_addresses(egress::kInsideV4));
+  ATOLL_TRY(network.inlets, make_inlets());
+  int connections = network.inlets.connections.get();
+  ATOLL_TRY(network.catcher, linux::catch_connections(egress::kInsideV4, connections));
+  return network;
+}
+
+// In a process of its own: if it ends, nothing leaves any more, and the rest goes on.
+Result<void> start_carrier(Inlets inlets) {
+  pid_t carrier = fork();
+  if (carrier < 0) return Error::system("fork");
+  if (carrier > 0) return {};
+  auto port = open_port(kPassageName);
+  if (!port) _exit(1);
+  serve_inlets(std::move(*port), std::move(inlets));
+}
+
 // The machine's own clock knows whole seconds only.
 void set_clock(int64_t time_ns) {
   timespec time = {.tv_sec = time_ns / 1'000'000'000, .tv_nsec = time_ns % 1'000'000'000};
@@ -152,7 +181,7 @@ Result<void> boot() {
   ATOLL_TRY_VOID(linux::mount_masks("/masks", kResolver));
   ATOLL_TRY_VOID(linux::mount_tools("/tools", kept.sudo));
   ATOLL_TRY_VOID(promise_memory());
-  ATOLL_TRY_VOID(raise_loopback());
+  ATOLL_TRY(Network network, make_network());
   ATOLL_TRY(Fd here, open_file("/", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd listener, linux::listen_at(here.get(), kListenerName, SOCK_STREAM, 16));
   uint64_t namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
@@ -164,6 +193,7 @@ Result<void> boot() {
                   .listener = listener.get(),
                   .groups = groups});
   listener.reset();
+  ATOLL_TRY_VOID(start_carrier(std::move(network.inlets)));
   ATOLL_TRY(Fd port, open_port(kPortName));
   return serve(std::move(port), agent.pidfd.get());
 }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +14,8 @@
 #include "agent/leaf.h"
 #include "base/file.h"
 #include "linux/pidfd.h"
+#include "microvm/dialler.h"
+#include "microvm/passage.h"
 #include "microvm/relay.h"
 
 namespace atl::microvm {
@@ -31,6 +34,11 @@ Result<void> accept_newest(int listener, Relay& relay) {
   }
 }
 
+Result<Passage> open_passage(Fd port) {
+  if (fcntl(port.get(), F_SETFL, O_NONBLOCK) != 0) return Error::system("fcntl");
+  return Passage(std::move(port), dial_inside);
+}
+
 void discard_output(Fd& pipe) {
   char bytes[4096];
   ssize_t count = read(pipe.get(), bytes, sizeof bytes);
@@ -44,7 +52,8 @@ Result<agent::Launched> KeptPrograms::start(uint32_t number, std::vector<std::st
   agent::Start start = {.arguments = std::move(words),
                         .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/"},
                         .directory = "/",
-                        .user = fmt::format("{0}:{0}", kKeptUser)};
+                        .user = fmt::format("{0}:{0}", kKeptUser),
+                        .control = agent::ControlMode::kSpeaks};
   agent::Leaf leaf(cgroup_, number);
   std::string payload = agent::encode(number, start).substr(agent::kHeaderBytes);
   return launcher_.launch(leaf, start, payload, input, becomes);
@@ -67,6 +76,7 @@ KeptProgram::KeptProgram(agent::Launched launched, Fd port)
 Result<void> KeptProgram::keep(int listener, const std::function<void()>& ready) {
   if (fcntl(port_.get(), F_SETFL, O_NONBLOCK) != 0) return Error::system("fcntl");
   Relay relay(std::move(port_));
+  ATOLL_TRY(std::optional<Passage> passage, open_passage(std::move(launched_.control)));
   bool told = false;
   while (!linux::has_ended(launched_.pidfd.get())) {
     std::vector<pollfd> polls = {
@@ -75,11 +85,13 @@ Result<void> KeptProgram::keep(int listener, const std::function<void()>& ready)
         {.fd = launched_.stdout_pipe.get(), .events = POLLIN, .revents = 0},
         {.fd = launched_.stderr_pipe.get(), .events = POLLIN, .revents = 0}};
     relay.add_watches(polls);
+    if (passage) passage->add_watches(polls);
     if (poll(polls.data(), polls.size(), -1) < 0 && errno != EINTR) return Error::system("poll");
     if (polls[2].revents != 0) discard_output(launched_.stdout_pipe);
     if (polls[3].revents != 0) discard_output(launched_.stderr_pipe);
     if (polls[0].revents != 0) ATOLL_TRY_VOID(accept_newest(listener, relay));
     ATOLL_TRY_VOID(relay.move_bytes());
+    if (passage && !passage->move_bytes(polls)) passage.reset();
     while (waitpid(-1, nullptr, WNOHANG | __WALL) > 0) {
     }
     if (relay.is_ready() && !std::exchange(told, true)) ready();

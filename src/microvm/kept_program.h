@@ -20,6 +20,7 @@ class KeptPrograms {
  public:
   KeptPrograms(agent::Launcher& launcher, int cgroup) : launcher_(launcher), cgroup_(cgroup) {}
 
+  // With the passage as its control socket.
   Result<agent::Launched> start(uint32_t number, std::vector<std::string> words, int input,
                                 agent::Becomes becomes = agent::Becomes::kProgram);
   // Until it has ended well.
@@ -36,7 +37,8 @@ class KeptProgram {
   KeptProgram(agent::Launched launched, Fd port);
 
   // Until it ends; gives why. Whoever connects to the listener is joined with the agent, the newest
-  // wins. `ready` is called once, when the other side is up.
+  // wins. `ready` is called once, when the other side is up. Connections that come through the
+  // passage are made in this network; a guest that breaks the passage has none from then on.
   Result<void> keep(int listener, const std::function<void()>& ready);
 
  private:

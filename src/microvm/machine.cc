@@ -1,6 +1,10 @@
 #include "microvm/machine.h"
 
+#include <unistd.h>
+
 #include <fmt/format.h>
+
+#include "agent/channel_protocol.h"
 
 namespace atl::microvm {
 namespace {
@@ -26,6 +30,13 @@ void add_disk(std::vector<std::string>& words, const char* serial, const char* f
                               writable ? "cache.no-flush=on,discard=unmap" : "read-only=on"));
   words.push_back("-device");
   words.push_back(fmt::format("virtio-blk-device,drive={0},serial={0}", serial));
+}
+
+void add_port(std::vector<std::string>& words, const char* name, int fd) {
+  for (std::string word : {std::string("-chardev"), fmt::format("socket,id={},fd={}", name, fd),
+                           std::string("-device"),
+                           fmt::format("virtserialport,chardev={0},name={0}", name)})
+    words.push_back(std::move(word));
 }
 
 }  // namespace
@@ -56,10 +67,11 @@ std::vector<std::string> machine_command(const Machine& machine) {
   add_disk(words, kImageSerial, kImageFile);
   add_disk(words, kDiskSerial, kDiskFile);
   if (machine.has_toolbox) add_disk(words, kToolboxSerial, kToolboxFile);
+  words.insert(words.end(), {"-device", "virtio-serial-device,max_ports=3"});
+  add_port(words, kPortName, STDIN_FILENO);
+  add_port(words, kPassageName, agent::kControlFd);
   for (const char* word :
-       {"-chardev", "socket,id=port,fd=0", "-device", "virtio-serial-device,max_ports=2", "-device",
-        "virtserialport,chardev=port,name=atoll.agent", "-object", "rng-builtin,id=random",
-        "-device", "virtio-rng-device,rng=random", "-sandbox",
+       {"-object", "rng-builtin,id=random", "-device", "virtio-rng-device,rng=random", "-sandbox",
         "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"})
     words.push_back(word);
   return words;

@@ -1,5 +1,5 @@
-// The machine as QEMU is told to build it: one processor, memory, up to three disks, one serial
-// port, a source of randomness; no network, no display, no other device.
+// The machine as QEMU is told to build it: one processor, memory, up to three disks, two serial
+// ports, a source of randomness; no network, no display, no other device.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@ inline constexpr const char* kToolboxFile = "/run/atoll/toolbox";
 inline constexpr const char* kDiskFile = "/disk";
 inline constexpr const char* kInitramfsFile = "/initramfs";
 
-// How the guest knows its disks and its port.
+// How the guest knows its disks and its ports.
 inline constexpr const char* kImageSerial = "image";
 inline constexpr const char* kToolboxSerial = "toolbox";
 inline constexpr const char* kDiskSerial = "disk";
 inline constexpr const char* kPortName = "atoll.agent";
+inline constexpr const char* kPassageName = "atoll.passage";
 
 // The guest's kernel, its page tables and the first file system, beside what programs may use.
 inline constexpr uint64_t kKernelMemoryBytes = 112ull << 20;
@@ -39,7 +40,7 @@ struct Machine {
   uint64_t tsc_khz;  // of the host, which the guest's follows
 };
 
-// Descriptor 0 of QEMU is the other end of the port.
+// Descriptor 0 of QEMU is the other end of the port, its control socket that of the passage.
 std::vector<std::string> machine_command(const Machine& machine);
 
 }  // namespace atl::microvm

@@ -24,12 +24,12 @@ Machine small_machine(bool has_toolbox) {
   return machine;
 }
 
-TEST(Machine, HasDisksAPortRandomnessAndNothingElse) {
+TEST(Machine, HasDisksTwoPortsRandomnessAndNothingElse) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(devices_of(machine_command(small_machine(false))),
             (Names{"virtio-blk-device", "virtio-blk-device", "virtio-serial-device",
-                   "virtserialport", "virtio-rng-device"}));
-  EXPECT_EQ(devices_of(machine_command(small_machine(true))).size(), 6u);
+                   "virtserialport", "virtserialport", "virtio-rng-device"}));
+  EXPECT_EQ(devices_of(machine_command(small_machine(true))).size(), 7u);
 }
 
 TEST(Machine, ImagesAreReadOnlyAndItsProcessIsConfined) {

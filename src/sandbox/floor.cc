@@ -8,8 +8,6 @@ namespace {
 
 using store::Isolation;
 
-constexpr std::string_view kNothingAllowed = "{}";
-
 bool is_jail(const store::SandboxRow& row) { return row.isolation == "jail"; }
 
 Error refused(const store::SandboxRow& row, const std::string& what, std::string_view field) {
@@ -59,7 +57,6 @@ Result<Isolation> choose_wall(const Offered& offered, const store::TemplateDefau
 
 Result<void> check_wall(const store::SandboxRow& row) {
   if (is_jail(row)) return {};
-  if (row.network != kNothingAllowed) return refused(row, "has no way out yet", "network");
   if (!row.volumes.empty()) return refused(row, "cannot have volumes yet", "volumes");
   if (row.persistence != "ephemeral") return refused(row, "cannot be kept yet", "persistence");
   if (row.snapshot)

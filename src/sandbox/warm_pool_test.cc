@@ -141,7 +141,7 @@ TEST_F(WarmPools, AMachineIsMadeForWhoAsksAndRefusedWithoutItsImage) {
   auto made = create(request);
   ASSERT_TRUE(made.ok());
   EXPECT_TRUE(bed_.driver->machines.contains(made->sandbox->id()));
-  request.network = R"({"allow":["example.com"]})";
+  request.persistence = "persistent";
   EXPECT_EQ(create(request).error().reason(), "not_behind_this_wall");
 }
 
