@@ -81,10 +81,11 @@ Result<Launched> launch_probe(Launcher& launcher, const Leaf& leaf, int socket, 
 
 }  // namespace
 
-Result<void> run_probe(std::span<const sock_filter> filter) {
+Result<void> run_probe(std::span<const sock_filter> filter, const linux::Facts& more) {
   ATOLL_TRY_VOID(send_message(STDIN_FILENO, kProbeHere, ""));
   auto facts = facts_inside(filter);
   if (!facts) return send_message(STDIN_FILENO, kProbeFailed, facts.error().message());
+  facts->insert(facts->end(), more.begin(), more.end());
   ATOLL_TRY_VOID(send_message(STDIN_FILENO, kProbeFacts, linux::encode_facts(*facts)));
   char release;
   // Also its end is a release: then the warden has given up.

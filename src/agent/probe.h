@@ -16,6 +16,7 @@
 #include "agent/process_start.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "linux/process_facts.h"
 
 namespace atl::agent {
 
@@ -24,8 +25,8 @@ class Leaf;
 struct Launched;
 
 // In the probe, behind all walls and with the standard descriptors only: does all of it. `filter`
-// is the one that it was given.
-Result<void> run_probe(std::span<const sock_filter> filter);
+// is the one that it was given, `more` what it tells besides.
+Result<void> run_probe(std::span<const sock_filter> filter, const linux::Facts& more = {});
 
 // In the agent: starts it and returns when it stands behind all walls. A failure has been told to
 // the warden. `probe` is kProbe or kSentryProbe.

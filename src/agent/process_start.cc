@@ -19,6 +19,7 @@
 #include "agent/imprint_start.h"
 #include "agent/passwd.h"
 #include "agent/probe.h"
+#include "agent/sentry_release.h"
 #include "agent/sudo_protocol.h"
 #include "agent/terminal.h"
 #include "base/file.h"
@@ -187,9 +188,9 @@ std::string_view search_path(const std::vector<std::string>& environment) {
 }
 
 // It has an execve neither behind it nor before it, so it closes by itself what that would close.
-[[noreturn]] void become_probe(std::span<const sock_filter> filter) {
+[[noreturn]] void become_probe(std::span<const sock_filter> filter, const linux::Facts& more) {
   bool closed = close_range(kReportFd, linux::kHighestDescriptor, 0) == 0;
-  _exit(closed && run_probe(filter).ok() ? 0 : 1);
+  _exit(closed && run_probe(filter, more).ok() ? 0 : 1);
 }
 
 // What the given environment lacks.
@@ -210,8 +211,8 @@ std::vector<std::string> environment_of(const Plan& plan) {
 
 int execute(Plan& plan) {
   if (plan.becomes == Becomes::kImprint) return 0;
-  if (plan.becomes == Becomes::kProbe) become_probe(exec_filter());
-  if (plan.becomes == Becomes::kSentryProbe) become_probe(sentry_filter());
+  if (plan.becomes == Becomes::kProbe) become_probe(exec_filter(), {});
+  if (plan.becomes == Becomes::kSentryProbe) become_probe(sentry_filter(), read_sentry_release());
   if (plan.becomes == Becomes::kWorker) run_file_worker(STDIN_FILENO, *plan.work);
   const std::string& name = plan.start.arguments[0];
   std::vector<char*> arguments = pointers_to(plan.start.arguments);

@@ -1,6 +1,7 @@
 #include "cli/receipt_commands.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <boost/json/array.hpp>
@@ -19,11 +20,18 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kMaxReceiptBytes = 1 << 20;
+constexpr int kOldDays = 365;
 
 std::string field(const json::object& object, const char* name) {
   const json::value* value = object.if_contains(name);
   if (value == nullptr || value->is_null()) return "-";
   return readable(*value);
+}
+
+// What runs a sandbox is software with a release, and old ones have holes that are known.
+void warn_if_old(const std::string& name, const std::string& value) {
+  if (name != "runsc.age_days" || atoi(value.c_str()) <= kOldDays) return;
+  fprintf(stderr, "warning: runsc, which runs this sandbox, is %s days old\n", value.c_str());
 }
 
 void print_receipt(const json::object& receipt) {
@@ -40,6 +48,7 @@ void print_receipt(const json::object& receipt) {
     // Both columns are the same or the sandbox would not exist; long ones are told once.
     if (outside == inside && outside.size() > 34) inside = "the same";
     printf("%-28s %-34s %s\n", field(fact, "name").c_str(), outside.c_str(), inside.c_str());
+    warn_if_old(field(fact, "name"), inside);
   }
 }
 

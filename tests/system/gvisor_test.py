@@ -55,6 +55,12 @@ class Gvisor(atoll.ImageTest):
             self.assertGreater(int(facts["Uid"].split()[0]), 65535)
         receipt = self.atoll.request("GET", f"/v1/sandboxes/{box}/receipt").json["receipt"]
         self.assertEqual((receipt["driver"], receipt["platform"]), ("gvisor", "systrap"))
+        facts = {fact["name"]: fact["inside"] for fact in receipt["facts"]}
+        self.assertRegex(facts["runsc.version"], "20[0-9]{6}")
+        self.assertGreater(int(facts["runsc.age_days"]), 365)
+        shown = self.atoll.cli("receipt", "show", box)
+        self.assertIn(b"runsc.version", shown.stdout)
+        self.assertIn(b"days old", shown.stderr)
 
     def check_fixed_limits(self, box):
         answer = self.atoll.request("PATCH", f"/v1/sandboxes/{box}",
