@@ -45,7 +45,7 @@ class TestServer {
     v1::add_archive_routes(router, bed.sandboxes());
     v1::add_artifact_routes(router, bed.sandboxes());
     v1::add_pause_routes(router, bed.sandboxes());
-    v1::add_snapshot_routes(router, bed.sandboxes(), snapshots);
+    v1::add_snapshot_routes(router, bed.sandboxes(), snapshots, seals);
     v1::add_fork_route(router, bed.sandboxes(), snapshots);
     v1::add_port_routes(router, bed.sandboxes(), port_tokens);
     v1::add_run_route(router, bed.sandboxes());
@@ -107,6 +107,10 @@ class TestServer {
 
   sandbox::TestBed bed;
   sandbox::Snapshots snapshots{bed.sandboxes(), bed.admission()};
+  std::unique_ptr<store::DirectoryBlobs> blobs =
+      store::DirectoryBlobs::open(bed.directory() + "/blobs", 0).value();
+  store::BlobKeeper keeper{*blobs};
+  sandbox::Seals seals{bed.sandboxes(), snapshots, {keeper, bed.directory()}};
   sandbox::PortTokens port_tokens =
       sandbox::PortTokens::open(bed.directory() + "/port.key").value();
   std::string key;

@@ -44,7 +44,7 @@ struct Typed {
   std::string memory, disk, disk_rate, on_oom, ttl, idle_ttl, on_ttl;
   bool auto_resume = false, persistent = false;
   std::string label, snapshot;
-  bool adopt = false;
+  bool adopt = false, sealed = false;
   std::optional<double> cpu;
   std::optional<uint32_t> pids, open_files;
   std::vector<std::string> require, allow, secrets, hosts, paths, env, metadata, files, volumes;

@@ -14,13 +14,10 @@ namespace {
 
 namespace json = boost::json;
 
-// To pack or to unpack it, during which nothing is heard.
-constexpr std::chrono::hours kMostTime{1};
-
 Result<json::object> seal(Api& api, const std::string& id) {
   ATOLL_TRY(std::string target, snapshot_target(id));
   Api::Call call{.method = http::Method::kPost, .target = target + "/seal"};
-  call.timeout += kMostTime;
+  call.timeout += kMostSealTime;
   return api.call(call);
 }
 
@@ -79,7 +76,7 @@ Result<int> import_snapshot(const CommandLine& line, Api& api, const std::string
     return static_cast<size_t>(count);
   };
   Api::Call call{.method = http::Method::kPost, .target = "/v1/snapshots"};
-  call.timeout += kMostTime;
+  call.timeout += kMostSealTime;
   call.headers.add("Content-Type", "application/vnd.atoll.snapshot");
   ATOLL_TRY(json::object made, api.upload(call, {source, bytes}));
   if (line.format == Format::kJson)

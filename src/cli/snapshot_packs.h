@@ -1,6 +1,7 @@
 // Snapshots that leave this host or come to it: `atoll snapshot seal|export|import`.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "base/result.h"
@@ -8,6 +9,9 @@
 #include "cli/command_line.h"
 
 namespace atl::cli {
+
+// To pack or to unpack one, during which nothing is heard.
+inline constexpr std::chrono::hours kMostSealTime{1};
 
 Result<int> run_pack_command(const CommandLine& line, Api& api, const SnapshotCommand& command);
 

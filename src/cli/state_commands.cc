@@ -20,9 +20,13 @@ Result<int> create_snapshot(const CommandLine& line, Api& api, const SnapshotCom
   json::object metadata;
   for (const auto& [name, value] : command.metadata) metadata[name] = value;
   if (!metadata.empty()) body["metadata"] = std::move(metadata);
-  ATOLL_TRY(json::object made, api.call({.method = http::Method::kPost,
-                                         .target = target + "/snapshots",
-                                         .body = std::move(body)}));
+  Api::Call call{.method = http::Method::kPost, .target = target + "/snapshots"};
+  if (command.stage == SnapshotCommand::Stage::kSealed) {
+    body["stage"] = "sealed";
+    call.timeout += kMostSealTime;
+  }
+  call.body = std::move(body);
+  ATOLL_TRY(json::object made, api.call(call));
   if (line.format == Format::kJson)
     print_json(made);
   else

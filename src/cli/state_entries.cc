@@ -13,6 +13,7 @@ void add_ids(CLI::App& app, Typed& typed) {
 void add_cut(CLI::App& app, Typed& typed) {
   app.add_option("id", typed.id, "The sandbox")->required()->type_name("ID");
   app.add_option("--label", typed.label, "What it is called in lists")->type_name("TEXT");
+  app.add_flag("--sealed", typed.sealed, "Seal it too, as `atoll snapshot seal` does");
   app.add_option("--metadata", typed.metadata, "A note; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -65,6 +66,7 @@ SnapshotCommand snapshot_command(SnapshotCommand::What what, const Typed& typed)
   command.ids = typed.ids;
   if (!typed.id.empty()) command.ids.push_back(typed.id);
   command.label = typed.label;
+  if (typed.sealed) command.stage = SnapshotCommand::Stage::kSealed;
   command.file = typed.file;
   if (typed.adopt) command.children = SnapshotCommand::Children::kAdopt;
   return command;
@@ -142,7 +144,9 @@ constexpr CommandEntry kEntries[] = {
      "  atoll replay work SNAPSHOT e3 e4",
      add_replay, make_replay},
     {"snapshot create", "Keep the files of a sandbox as they are now",
-     "  atoll snapshot create work --label before-upgrade", add_cut, make_snapshot<What::kCreate>},
+     "  atoll snapshot create work --label before-upgrade\n"
+     "  atoll snapshot create work --sealed   # as signed parts too, which can leave this host",
+     add_cut, make_snapshot<What::kCreate>},
     {"snapshot ls", "List snapshots", "  atoll snapshot ls", add_sandbox_filter,
      make_snapshot<What::kList>},
     {"snapshot tree", "Show which snapshot comes from which", "  atoll snapshot tree",

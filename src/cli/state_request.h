@@ -27,7 +27,9 @@ struct SnapshotCommand {
   What what = What::kList;
   std::vector<std::string> ids;  // of a sandbox, of a snapshot, or of snapshots
   std::string label;
-  std::string file;  // of a sealed one; "-" is a standard stream
+  enum class Stage : unsigned char { kLocal, kSealed };
+  Stage stage = Stage::kLocal;  // of what is made
+  std::string file;             // of a sealed one; "-" is a standard stream
   std::vector<std::pair<std::string, std::string>> metadata;
   // What becomes of the children of what is removed.
   enum class Children : unsigned char { kRefuse, kAdopt };

@@ -103,6 +103,23 @@ Task<Result<Sealed>> Seals::seal(store::TenantId tenant, SnapshotId id) {
   co_return Sealed{std::move(*packed), new_bytes};
 }
 
+Task<Result<Sealed>> Seals::cut(std::shared_ptr<Sandbox> sandbox, CutSnapshot request) {
+  auto kept = co_await snapshots_.cut(std::move(sandbox), std::move(request));
+  if (!kept) co_return std::move(kept).error();
+  SnapshotId id = kept->row.id;
+  store::TenantId tenant = kept->row.tenant;
+  auto sealed = co_await seal(tenant, id);
+  if (sealed) {
+    sealed->frozen = kept->frozen;
+    co_return sealed;
+  }
+  // Nobody was told of it. What was kept of the sandbox meanwhile stays, without it.
+  auto removed = co_await snapshots_.remove(tenant, id, store::Orphans::kAdopt);
+  if (!removed)
+    log_warning("a snapshot stays unsealed", {{"snapshot", id.view()}, removed.error()});
+  co_return sealed;
+}
+
 Task<Result<store::SnapshotRow>> Seals::pack(store::SnapshotRow row,
                                              std::shared_ptr<Packing> packing) {
   TakeRecords take = [this, packing](std::string records) -> Task<Result<void>> {

@@ -25,7 +25,8 @@ namespace atl::sandbox {
 
 struct Sealed {
   store::SnapshotRow row;
-  uint64_t new_bytes = 0;  // that had to be stored for it
+  uint64_t new_bytes = 0;                // that had to be stored for it
+  std::chrono::microseconds frozen = {};  // of one that was cut for it: see Kept
 };
 
 // A sealed snapshot on its way out: its blobs stay while this does.
@@ -49,6 +50,8 @@ class Seals {
 
   // One that is sealed stays as it is.
   Task<Result<Sealed>> seal(store::TenantId tenant, SnapshotId id);
+  // Keeps what the sandbox holds, and seals that. After an error neither stays.
+  Task<Result<Sealed>> cut(std::shared_ptr<Sandbox> sandbox, CutSnapshot request);
   // kConflict with reason snapshot_not_sealed.
   Task<Result<std::shared_ptr<PackDownload>>> open(store::TenantId tenant, SnapshotId id);
 

@@ -101,6 +101,19 @@ class Sealing(atoll.SystemTest):
         self.assertLess(self.seal(again)["new_bytes"], 2000)
         self.assertEqual(self.pack(made["id"]), pack)
 
+    def test_one_call_makes_and_seals(self):
+        sandbox = self.filled()
+        path = f"/v1/sandboxes/{sandbox}/snapshots"
+        made = self.call("POST", path, {"label": "both", "stage": "sealed"}, 201)
+        self.assertEqual((made["stage"], made["label"]), ("sealed", "both"))
+        self.assertGreater(made["new_bytes"], 3_000_000)
+        self.assertGreater(made["frozen_ms"], 0)
+        self.assertEqual(len(self.pack(made["id"])), made["sealed_bytes"])
+        self.assertEqual(self.call("POST", path, {"stage": "local"}, 201)["stage"], "local")
+        self.assertEqual(self.atoll.cli("snapshot", "create", sandbox, "--sealed").returncode, 0)
+        stages = [row["stage"] for row in self.call("GET", "/v1/snapshots")["snapshots"]]
+        self.assertEqual(stages, ["sealed", "local", "sealed"])
+
     def test_a_second_seal_without_changes_stores_next_to_nothing(self):
         sandbox = self.filled()
         first = self.seal(self.cut(sandbox))

@@ -18,6 +18,7 @@ namespace json = boost::json;
 using sandbox::CutSnapshot;
 using sandbox::Sandbox;
 using sandbox::Sandboxes;
+using sandbox::Seals;
 using sandbox::Snapshots;
 
 namespace {
@@ -29,10 +30,20 @@ Error no_such_snapshot() {
   return Error(Code::kNotFound, "there is no such snapshot").with_reason("snapshot_not_found");
 }
 
-Result<CutSnapshot> parse_cut(std::string_view body) {
+enum class Stage : unsigned char { kLocal, kSealed };
+
+Stage parse_stage(ObjectReader& reader) {
+  std::string stage = reader.optional_text("stage", 16).value_or("local");
+  if (stage != "local" && stage != "sealed")
+    reader.refuse("stage", "must be \"local\" or \"sealed\"");
+  return stage == "sealed" ? Stage::kSealed : Stage::kLocal;
+}
+
+Result<CutSnapshot> parse_cut(std::string_view body, Stage& stage) {
   ATOLL_TRY(json::object object, parse_object(body));
   CutSnapshot request;
   ObjectReader reader(object);
+  stage = parse_stage(reader);
   request.label = reader.optional_text("label", sandbox::kMaxLabelBytes).value_or("");
   json::object metadata;
   for (const auto& [name, value] : reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes))
@@ -42,16 +53,28 @@ Result<CutSnapshot> parse_cut(std::string_view body) {
   return request;
 }
 
-http::Task<Reply> cut(Call& call, Sandboxes& sandboxes, Snapshots& snapshots) {
+http::Response made_reply(json::object object, std::chrono::microseconds frozen) {
+  object["frozen_ms"] = to_ms(static_cast<uint64_t>(frozen.count()));
+  http::Response response = json_reply(201, object);
+  std::string id(object.at("id").as_string());
+  response.headers.add("Location", "/v1/snapshots/" + id);
+  return response;
+}
+
+http::Task<Reply> cut(Call& call, Sandboxes& sandboxes, Snapshots& snapshots, Seals& seals) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
-  ATOLL_CO_TRY(CutSnapshot request, parse_cut(call.body));
+  Stage stage = Stage::kLocal;
+  ATOLL_CO_TRY(CutSnapshot request, parse_cut(call.body, stage));
+  if (stage == Stage::kSealed) {
+    auto sealed = co_await seals.cut(sandbox, std::move(request));
+    if (!sealed) co_return std::move(sealed).error();
+    json::object object = snapshot_json(sealed->row);
+    object["new_bytes"] = sealed->new_bytes;
+    co_return std::optional(made_reply(std::move(object), sealed->frozen));
+  }
   auto kept = co_await snapshots.cut(sandbox, std::move(request));
   if (!kept) co_return std::move(kept).error();
-  json::object object = snapshot_json(kept->row);
-  object["frozen_ms"] = to_ms(static_cast<uint64_t>(kept->frozen.count()));
-  http::Response response = json_reply(201, object);
-  response.headers.add("Location", "/v1/snapshots/" + kept->row.id.string());
-  co_return std::optional(std::move(response));
+  co_return std::optional(made_reply(snapshot_json(kept->row), kept->frozen));
 }
 
 // "<milliseconds>-<id>": the place after a row of the list.
@@ -137,16 +160,20 @@ json::object snapshot_json(const store::SnapshotRow& row) {
   return object;
 }
 
-void add_snapshot_routes(Router& router, Sandboxes& sandboxes, Snapshots& snapshots) {
+void add_snapshot_routes(Router& router, Sandboxes& sandboxes, Snapshots& snapshots, Seals& seals) {
   using http::Method;
+  auto keep = [&sandboxes, &snapshots, &seals](Call& call) {
+    return cut(call, sandboxes, snapshots, seals);
+  };
   auto bind = [&sandboxes, &snapshots](auto action) {
     return
         [&sandboxes, &snapshots, action](Call& call) { return action(call, sandboxes, snapshots); };
   };
   router.add({.method = Method::kPost,
               .pattern = "/v1/sandboxes/{id}/snapshots",
-              .action = bind(cut),
-              .effect = Route::Effect::kCreates});
+              .action = keep,
+              .effect = Route::Effect::kCreates,
+              .time = Route::Time::kLong});
   router.add({Method::kGet, "/v1/snapshots", bind(list)});
   router.add({Method::kGet, "/v1/snapshots/{snapshot}", bind(show)});
   router.add({Method::kDelete, "/v1/snapshots/{snapshot}", bind(remove)});

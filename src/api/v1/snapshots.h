@@ -5,6 +5,7 @@
 
 #include "api/router.h"
 #include "sandbox/sandboxes.h"
+#include "sandbox/seals.h"
 #include "sandbox/snapshots.h"
 
 namespace atl::api::v1 {
@@ -12,6 +13,6 @@ namespace atl::api::v1 {
 boost::json::object snapshot_json(const store::SnapshotRow& row);
 
 void add_snapshot_routes(Router& router, sandbox::Sandboxes& sandboxes,
-                         sandbox::Snapshots& snapshots);
+                         sandbox::Snapshots& snapshots, sandbox::Seals& seals);
 
 }  // namespace atl::api::v1
