@@ -87,6 +87,9 @@ constexpr Advice kAdvice[] = {
      "have the operator add that host's receipt.pub to `trusted-keys`; see docs/operations.md"},
     {"snapshot_image_missing", 422, "build that version of the template here first"},
     {"snapshot_too_large", 413, "remove files that nobody needs, and keep it anew"},
+    {"sealed_share_full", 429,
+     "delete sealed snapshots that nobody needs, or have the operator give the tenant a larger "
+     "share with `atoll tenant set --sealed-share`"},
     {"volume_not_found", 404, "list volumes with GET /v1/volumes"},
     {"volume_exists", 409, "use the volume that is there, or choose another name"},
     {"volume_in_use", 409,

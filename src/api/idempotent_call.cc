@@ -52,6 +52,11 @@ bool has_idempotency_key(const http::Request& request) {
   return request.headers.find(kHeader).has_value();
 }
 
+Result<void> check_idempotency_key(const http::Request& request) {
+  if (has_idempotency_key(request)) ATOLL_TRY_VOID(parse_key(request.headers));
+  return {};
+}
+
 http::Task<Reply> run_once(sandbox::Idempotency& idempotency, Call& call,
                            const RouteAction& action) {
   ATOLL_CO_TRY(std::string text, parse_key(call.exchange.request().headers));

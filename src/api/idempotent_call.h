@@ -9,6 +9,8 @@
 namespace atl::api {
 
 bool has_idempotency_key(const http::Request& request);
+// For who reads a body before run_once(): that the key, if there is one, is well-formed.
+Result<void> check_idempotency_key(const http::Request& request);
 
 // Carries out `action` unless an equal call has; see sandbox/idempotency.h.
 http::Task<Reply> run_once(sandbox::Idempotency& idempotency, Call& call,

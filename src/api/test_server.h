@@ -6,6 +6,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -24,6 +25,7 @@
 #include "api/v1/receipt.h"
 #include "api/v1/run.h"
 #include "api/v1/sandboxes.h"
+#include "api/v1/seals.h"
 #include "api/v1/snapshots.h"
 #include "api/v1/usage.h"
 #include "http/client.h"
@@ -46,6 +48,7 @@ class TestServer {
     v1::add_artifact_routes(router, bed.sandboxes());
     v1::add_pause_routes(router, bed.sandboxes());
     v1::add_snapshot_routes(router, bed.sandboxes(), snapshots, seals);
+    v1::add_seal_routes(router, seals, idempotency);
     v1::add_fork_route(router, bed.sandboxes(), snapshots);
     v1::add_port_routes(router, bed.sandboxes(), port_tokens);
     v1::add_run_route(router, bed.sandboxes());
@@ -105,12 +108,13 @@ class TestServer {
     return open == count;
   }
 
+  // Before the bed: its tasks may hold blobs until it ends.
+  std::unique_ptr<store::DirectoryBlobs> blobs;
+  std::optional<store::BlobKeeper> keeper;
   sandbox::TestBed bed;
   sandbox::Snapshots snapshots{bed.sandboxes(), bed.admission()};
-  std::unique_ptr<store::DirectoryBlobs> blobs =
-      store::DirectoryBlobs::open(bed.directory() + "/blobs", 0).value();
-  store::BlobKeeper keeper{*blobs};
-  sandbox::Seals seals{bed.sandboxes(), snapshots, {keeper, bed.directory()}};
+  sandbox::Seals seals{bed.sandboxes(), snapshots,
+                       {keep_blobs(), bed.directory(), {1 << 20, 1 << 20, 1 << 20}}};
   sandbox::PortTokens port_tokens =
       sandbox::PortTokens::open(bed.directory() + "/port.key").value();
   std::string key;
@@ -120,6 +124,11 @@ class TestServer {
   unsigned short port = 0;
 
  private:
+  store::BlobKeeper& keep_blobs() {
+    blobs = store::DirectoryBlobs::open(bed.directory() + "/blobs", 0).value();
+    return keeper.emplace(*blobs);
+  }
+
   http::Task<void> run_server() {
     co_await server_->run();
     done_ = true;

@@ -31,7 +31,7 @@ struct Typed {
   std::optional<int> resumed_for;
   std::string listen = kDefaultListen;
   std::string directory, public_key, tenant, key_name, shell;
-  std::string e2b_internet, upstream, upstream_secret;  // of a tenant
+  std::string e2b_internet, upstream, upstream_secret, sealed_share;  // of a tenant
   TlsOptions tls;
   bool e2b_key = false;
   bool list = false;

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/command_table.h"
+#include "cli/size.h"
 
 namespace atl::cli {
 namespace {
@@ -71,6 +72,9 @@ void add_tenant_set(CLI::App& app, Typed& typed) {
                  "The tenant's secret with the proxy's name:password")
       ->type_name("SECRET")
       ->needs(upstream);
+  app.add_option("--sealed-share", typed.sealed_share,
+                 "How much its sealed snapshots may take together (default: 64GiB)")
+      ->type_name("SIZE");
 }
 
 void add_completion(CLI::App& app, Typed& typed) {
@@ -133,10 +137,14 @@ Result<Command> make_key_revoke(const Typed& typed, const CLI::App&) {
 }
 
 Result<Command> make_tenant_set(const Typed& typed, const CLI::App&) {
-  if (typed.e2b_internet.empty() && typed.upstream.empty())
-    return Error(Code::kInvalid, "tenant set needs --e2b-internet or --upstream");
-  return Command(SetTenantCommand{typed.tenant, typed.e2b_internet, typed.upstream,
-                                  typed.upstream_secret});
+  if (typed.e2b_internet.empty() && typed.upstream.empty() && typed.sealed_share.empty())
+    return Error(Code::kInvalid, "tenant set needs --e2b-internet, --upstream or --sealed-share");
+  SetTenantCommand command{typed.tenant, typed.e2b_internet, typed.upstream,
+                           typed.upstream_secret, std::nullopt};
+  if (!typed.sealed_share.empty()) {
+    ATOLL_TRY(command.sealed_bytes, parse_size(typed.sealed_share));
+  }
+  return Command(std::move(command));
 }
 
 Result<Command> make_completion(const Typed& typed, const CLI::App&) {
@@ -181,7 +189,8 @@ constexpr CommandEntry kEntries[] = {
     {"tenant set", "Say what a tenant may do",
      "  atoll tenant set --e2b-internet allow\n"
      "  atoll tenant set acme --e2b-internet deny\n"
-     "  atoll tenant set acme --upstream proxy.example.com:3128 --upstream-secret PROXY_LOGIN",
+     "  atoll tenant set acme --upstream proxy.example.com:3128 --upstream-secret PROXY_LOGIN\n"
+     "  atoll tenant set acme --sealed-share 10GiB",
      add_tenant_set, make_tenant_set},
     {"tenant ls", "List the tenants", "  atoll tenant ls", nullptr, make_plain<ListTenantsCommand>},
     {"completion", "Print what makes a shell complete commands, options and sandboxes",

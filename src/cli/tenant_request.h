@@ -1,6 +1,8 @@
 // What the user asked for about keys and tenants.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace atl::cli {
@@ -21,6 +23,7 @@ struct SetTenantCommand {
   std::string e2b_internet;  // allow | deny; empty: as it is
   std::string upstream;      // name:port, or "none"; empty: as it is
   std::string upstream_secret;
+  std::optional<uint64_t> sealed_bytes;
 };
 
 }  // namespace atl::cli

@@ -174,11 +174,12 @@ void add_server_routes(api::Router& router) {
 }
 
 void add_state_routes(api::Router& router, sandbox::Sandboxes& sandboxes,
-                      sandbox::Snapshots& snapshots, sandbox::Seals& seals) {
+                      sandbox::Snapshots& snapshots, sandbox::Seals& seals,
+                      sandbox::Idempotency& idempotency) {
   api::v1::add_pause_routes(router, sandboxes);
   api::v1::add_volume_routes(router, sandboxes);
   api::v1::add_snapshot_routes(router, sandboxes, snapshots, seals);
-  api::v1::add_seal_routes(router, seals);
+  api::v1::add_seal_routes(router, seals, idempotency);
   api::v1::add_fork_route(router, sandboxes, snapshots);
   api::v1::add_rollback_route(router, sandboxes, snapshots);
   api::v1::add_diff_routes(router, sandboxes, snapshots);
@@ -270,7 +271,7 @@ Result<void> run_daemon(const Options& options) {
   api::Router router(keys, idempotency, traffic, options.host_names);
   add_server_routes(router);
   add_routes_of_sandboxes(router, sandboxes);
-  add_state_routes(router, sandboxes, snapshots, seals);
+  add_state_routes(router, sandboxes, snapshots, seals, idempotency);
   api::v1::add_port_routes(router, sandboxes, port_tokens);
   api::v1::add_key_routes(router, keys);
   ATOLL_TRY(auto settings, store::TenantSettings::open(own_directory + "/atoll.db"));

@@ -41,6 +41,8 @@ struct Services {
   std::function<Task<Result<void>>(std::shared_ptr<Sandbox>, std::string)> checkpoint = {};
   // What the policies of a tenant's sandboxes have where they say nothing: see sandbox/tenants.h.
   std::function<std::string(store::TenantId)> tenant_network = {};
+  // How many bytes a tenant's sealed snapshots may have together; the same.
+  std::function<uint64_t(store::TenantId)> sealed_share = {};
   Volumes* volumes = nullptr;  // those of whoever has the sandboxes
   // What an exec that nobody asked for is shown as, in JSON.
   std::function<std::string(const ExecRequest&)> describe = {};

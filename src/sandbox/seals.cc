@@ -23,6 +23,22 @@ Result<std::string> read_manifest_blob(const store::Blobs& blobs, const Digest& 
   return read_all(file.get(), store::kMaxManifestBytes);
 }
 
+// All blobs that snapshots with these manifests need.
+Result<store::NeededBlobs> read_needed(const store::Blobs& blobs,
+                                       const std::vector<Digest>& manifests) {
+  store::NeededBlobs needed;
+  for (const Digest& name : manifests) {
+    auto bytes = read_manifest_blob(blobs, name);
+    // Gone with a disk: what it named is of no use any more.
+    if (!bytes && bytes.error().code() == Code::kNotFound) continue;
+    if (!bytes) return std::move(bytes).error();
+    ATOLL_TRY(store::SnapshotManifest manifest, store::read_manifest(*bytes));
+    needed.add(name, bytes->size());
+    for (const store::SnapshotPart& part : manifest.parts) needed.add(part.digest, part.bytes);
+  }
+  return needed;
+}
+
 store::SnapshotManifest manifest_of(const store::SnapshotRow& row,
                                     std::vector<store::SnapshotPart> parts) {
   store::SnapshotManifest manifest{.image = row.image};
@@ -42,7 +58,8 @@ store::SnapshotManifest manifest_of(const store::SnapshotRow& row,
 
 // Shared with the thread that works on it.
 struct Seals::Packing {
-  explicit Packing(store::BlobKeeper& keeper) : blobs(keeper.blobs()), hold(keeper), writer(hold) {}
+  Packing(store::BlobKeeper& keeper, std::unique_ptr<store::BlobShares::Claim> claim)
+      : blobs(keeper.blobs()), hold(keeper, std::move(claim)), writer(hold) {}
   store::Blobs& blobs;
   store::BlobKeeper::Hold hold;
   store::PartWriter writer;
@@ -51,24 +68,42 @@ struct Seals::Packing {
 
 class Seals::Upload {
  public:
-  Upload(store::BlobKeeper& keeper, store::TenantId of, store::PublicKeys keys)
+  Upload(std::shared_ptr<Packing> into, store::ArrivalCount coming, store::TenantId of,
+         store::PublicKeys keys)
       : tenant(of),
-        packing(std::make_shared<Packing>(keeper)),
-        reader(std::move(keys), {[this](const store::SnapshotManifest&) {
-                                   begun = true;
-                                   return Result<void>();
-                                 },
-                                 [this](const store::SnapshotPart& part, std::string_view bytes) {
-                                   return put(part, bytes);
-                                 }}) {}
+        packing(std::move(into)),
+        count(std::move(coming)),
+        reader(std::move(keys),
+               {[this](const store::SnapshotManifest& manifest) { return begin(manifest); },
+                [this](const store::SnapshotPart& part, std::string_view bytes) {
+                  return put(part, bytes);
+                }}) {}
+
+  // Nothing of it is stored unless there is room for all.
+  Result<void> begin(const store::SnapshotManifest& manifest) {
+    begun = true;
+    store::BlobShares::Claim& claim = packing->hold.claim();
+    const std::string& bytes = reader.manifest_bytes();
+    ATOLL_TRY_VOID(claim.add(store::sha256(bytes), bytes.size()));
+    for (const store::SnapshotPart& part : manifest.parts)
+      ATOLL_TRY_VOID(claim.add(part.digest, part.bytes));
+    return {};
+  }
 
   Result<void> put(const store::SnapshotPart& part, std::string_view bytes) {
     ATOLL_TRY_VOID(packing->hold.put(part.digest, bytes));
     return {};
   }
 
+  Result<void> take(std::string_view bytes) {
+    digest.update(bytes);
+    return reader.add(bytes);
+  }
+
   store::TenantId tenant;
   std::shared_ptr<Packing> packing;
+  store::ArrivalCount count;
+  store::Sha256 digest;  // of all that came
   store::SnapshotPackReader reader;
   bool begun = false;    // the manifest is here and good
   bool allowed = false;  // and the tenant has its image
@@ -79,6 +114,7 @@ Seals::Seals(Sandboxes& sandboxes, Snapshots& snapshots, Places places)
       snapshots_(snapshots),
       services_(sandboxes.services()),
       places_(std::move(places)),
+      arrivals_(places_.imports),
       threads_(kThreads) {
   snapshots_.set_on_unsealed([this] { collect_soon(); });
 }
@@ -88,11 +124,26 @@ void Seals::collect_soon() {
   boost::asio::co_spawn(services_.executor, collect(), boost::asio::detached);
 }
 
+Task<Result<std::shared_ptr<Seals::Packing>>> Seals::begin_packing(store::TenantId tenant) {
+  uint64_t limit = store::kSealedShareBytes;
+  if (services_.sealed_share) limit = services_.sealed_share(tenant);
+  auto claim =
+      std::make_unique<store::BlobShares::Claim>(places_.keeper.shares(), tenant, limit);
+  auto read = [tenant](store::Catalog& catalog) { return catalog.snapshots().manifests(tenant); };
+  ATOLL_CO_TRY(std::vector<Digest> manifests, co_await services_.ledger.run(read));
+  auto work = [manifests = std::move(manifests), &blobs = places_.keeper.blobs()] {
+    return read_needed(blobs, manifests);
+  };
+  ATOLL_CO_TRY(store::NeededBlobs needed, co_await run_on(threads_, std::move(work)));
+  claim->set_needed(std::move(needed));
+  co_return std::make_shared<Packing>(places_.keeper, std::move(claim));
+}
+
 Task<Result<Sealed>> Seals::seal(store::TenantId tenant, SnapshotId id) {
   ATOLL_CO_TRY(store::SnapshotRow row, co_await find_snapshot(services_.ledger, tenant, id));
   if (row.manifest) co_return Sealed{std::move(row)};
   Snapshots::InUse in_use(snapshots_, id);
-  auto packing = std::make_shared<Packing>(places_.keeper);
+  ATOLL_CO_TRY(std::shared_ptr<Packing> packing, co_await begin_packing(tenant));
   auto packed = co_await pack(row, packing);
   if (!packed) {
     packing.reset();
@@ -144,6 +195,7 @@ Task<Result<store::SnapshotRow>> Seals::pack(store::SnapshotRow row,
   auto update = [row](store::Catalog& catalog) { return catalog.snapshots().set_sealed(row); };
   ATOLL_CO_TRY_VOID(co_await services_.ledger.run(update));
   crash_point("seal.row");
+  packing->hold.claim().settle();
   co_return row;
 }
 
@@ -180,13 +232,16 @@ Task<Result<std::shared_ptr<PackDownload>>> Seals::open(store::TenantId tenant, 
   co_return download;
 }
 
-Result<std::shared_ptr<Seals::Upload>> Seals::begin(store::TenantId tenant) {
-  ATOLL_TRY(store::PublicKeys keys, store::read_trusted_keys(places_.state_directory));
-  return std::make_shared<Upload>(places_.keeper, tenant, std::move(keys));
+Task<Result<std::shared_ptr<Seals::Upload>>> Seals::begin(store::TenantId tenant) {
+  ATOLL_CO_TRY(store::PublicKeys keys, store::read_trusted_keys(places_.state_directory));
+  ATOLL_CO_TRY(std::shared_ptr<Packing> packing, co_await begin_packing(tenant));
+  co_return std::make_shared<Upload>(std::move(packing), arrivals_.begin(tenant), tenant,
+                                     std::move(keys));
 }
 
 Task<Result<void>> Seals::add(std::shared_ptr<Upload> upload, std::string bytes) {
-  auto work = [upload, bytes = std::move(bytes)] { return upload->reader.add(bytes); };
+  ATOLL_CO_TRY_VOID(upload->count.add(bytes.size()));
+  auto work = [upload, bytes = std::move(bytes)] { return upload->take(bytes); };
   ATOLL_CO_TRY_VOID(co_await run_on(threads_, std::move(work)));
   crash_point("import.part");
   if (!upload->begun || upload->allowed) co_return Result<void>();
@@ -204,8 +259,13 @@ Result<void> Seals::check_image(store::TenantId tenant, const store::SnapshotMan
       .with_reason("snapshot_image_missing");
 }
 
+Result<Digest> Seals::check(Upload& upload) const {
+  ATOLL_TRY_VOID(upload.reader.finish());
+  upload.count.forget();
+  return upload.digest.finish();
+}
+
 Task<Result<Kept>> Seals::finish(std::shared_ptr<Upload> upload) {
-  ATOLL_CO_TRY_VOID(upload->reader.finish());
   std::string manifest = upload->reader.manifest_bytes();
   ATOLL_CO_TRY_VOID(co_await store_manifest(upload->packing, std::move(manifest)));
   crash_point("import.stored");
@@ -233,6 +293,7 @@ Task<Result<Kept>> Seals::restore(std::shared_ptr<Upload> upload) {
     cut.manifest = store::sha256(upload->reader.manifest_bytes());
     cut.sealed_bytes = manifest.stored_bytes() + upload->reader.manifest_bytes().size();
     kept = co_await snapshots_.cut(sandbox, std::move(cut));
+    if (kept) upload->packing->hold.claim().settle();
   } else {
     kept = std::move(unpacked).error();
   }
@@ -276,17 +337,8 @@ Task<Result<size_t>> Seals::collect_once() {
   ATOLL_CO_TRY(std::vector<Digest> manifests, co_await services_.ledger.run(read));
   auto work = [collection, manifests = std::move(manifests),
                &blobs = places_.keeper.blobs()]() -> Result<size_t> {
-    std::set<Digest> named;
-    for (const Digest& name : manifests) {
-      auto bytes = read_manifest_blob(blobs, name);
-      // Gone with a disk: what it named is of no use any more.
-      if (!bytes && bytes.error().code() == Code::kNotFound) continue;
-      if (!bytes) return std::move(bytes).error();
-      ATOLL_TRY(store::SnapshotManifest manifest, store::read_manifest(*bytes));
-      named.insert(name);
-      for (const store::SnapshotPart& part : manifest.parts) named.insert(part.digest);
-    }
-    return collection->run(named);
+    ATOLL_TRY(store::NeededBlobs needed, read_needed(blobs, manifests));
+    return collection->run(needed.names);
   };
   auto removed = co_await run_on(threads_, std::move(work));
   crash_point("collect.done");

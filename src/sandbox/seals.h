@@ -6,6 +6,10 @@
 // comes from elsewhere is stored and checked whole before a sandbox is made for it, and is visible
 // by the one row that its snapshot is inserted with.
 //
+// What all sealed snapshots of a tenant need counts against its share, each blob once. What is too
+// much is refused with reason sealed_share_full: an import before any of its parts is stored, a
+// seal before the part that is too much.
+//
 // One thread; packing, hashing and the disk have others.
 #pragma once
 
@@ -17,6 +21,7 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "sandbox/snapshots.h"
+#include "store/arrivals.h"
 #include "store/blobs.h"
 #include "store/part_writer.h"
 #include "store/snapshot_pack.h"
@@ -28,6 +33,11 @@ struct Sealed {
   uint64_t new_bytes = 0;                // that had to be stored for it
   std::chrono::microseconds frozen = {};  // of one that was cut for it: see Kept
 };
+
+// While they come, in bytes.
+inline constexpr uint64_t kMaxImportBytes = store::kMaxSealedBytes + store::kMaxManifestBytes;
+inline constexpr uint64_t kMaxImportsOfTenant = 2 * kMaxImportBytes;
+inline constexpr uint64_t kMaxImportsOfHost = 4 * kMaxImportBytes;
 
 // A sealed snapshot on its way out: its blobs stay while this does.
 struct PackDownload {
@@ -44,6 +54,7 @@ class Seals {
   struct Places {
     store::BlobKeeper& keeper;    // outlives all tasks of the executor
     std::string state_directory;  // with the keys that are believed
+    store::ArrivalLimits imports = {kMaxImportBytes, kMaxImportsOfTenant, kMaxImportsOfHost};
   };
   Seals(Sandboxes& sandboxes, Snapshots& snapshots, Places places);
   ~Seals() { threads_.join(); }
@@ -57,8 +68,10 @@ class Seals {
 
   // One that is being received.
   class Upload;
-  Result<std::shared_ptr<Upload>> begin(store::TenantId tenant);
+  Task<Result<std::shared_ptr<Upload>>> begin(store::TenantId tenant);
   Task<Result<void>> add(std::shared_ptr<Upload> upload, std::string bytes);
+  // That it is whole; gives the digest of all that came.
+  Result<Digest> check(Upload& upload) const;
   // What becomes of it. When that is nothing, collect_soon() after the upload is gone.
   Task<Result<Kept>> finish(std::shared_ptr<Upload> upload);
 
@@ -68,6 +81,8 @@ class Seals {
 
  private:
   struct Packing;
+  // For what the tenant wants to have sealed besides what it has.
+  Task<Result<std::shared_ptr<Packing>>> begin_packing(store::TenantId tenant);
   Task<Result<store::SnapshotRow>> pack(store::SnapshotRow row, std::shared_ptr<Packing> packing);
   Task<Result<void>> store_manifest(std::shared_ptr<Packing> packing, std::string bytes);
   Task<Result<Kept>> restore(std::shared_ptr<Upload> upload);
@@ -80,6 +95,7 @@ class Seals {
   Snapshots& snapshots_;
   Services& services_;
   Places places_;
+  store::ArrivalBounds arrivals_;
   boost::asio::thread_pool threads_;
   bool collecting_ = false, again_ = false;
 };

@@ -31,6 +31,9 @@ Tenants::Tenants(Sandboxes& sandboxes, store::TenantSettings settings, Known kno
   sandboxes_.services().tenant_network = [this](store::TenantId tenant) {
     return shared_network(upstream(tenant));
   };
+  sandboxes_.services().sealed_share = [this](store::TenantId tenant) {
+    return sealed_bytes(tenant);
+  };
 }
 
 Result<std::unique_ptr<Tenants>> Tenants::create(Sandboxes& sandboxes,
@@ -39,7 +42,7 @@ Result<std::unique_ptr<Tenants>> Tenants::create(Sandboxes& sandboxes,
   Known known;
   for (const auto& [tenant, setting] : stored) {
     ATOLL_TRY(egress::Policy network, egress::parse_policy_json(setting.network));
-    known[tenant] = {setting.e2b_internet, network.upstream};
+    known[tenant] = {setting.e2b_internet, network.upstream, setting.sealed_bytes};
   }
   return std::unique_ptr<Tenants>(new Tenants(sandboxes, std::move(settings), std::move(known)));
 }
@@ -54,12 +57,18 @@ TenantUpstream Tenants::upstream(store::TenantId tenant) const {
   return known == known_.end() ? std::nullopt : known->second.upstream;
 }
 
+uint64_t Tenants::sealed_bytes(store::TenantId tenant) const {
+  auto known = known_.find(tenant);
+  return known == known_.end() ? store::kSealedShareBytes : known->second.sealed_bytes;
+}
+
 Task<Result<std::vector<NamedTenant>>> Tenants::list() {
   auto work = [](store::Catalog& catalog) { return catalog.tenants().all(); };
   ATOLL_CO_TRY(auto rows, co_await sandboxes_.services().ledger.run(work));
   std::vector<NamedTenant> tenants;
   for (const store::TenantRow& row : rows)
-    tenants.push_back({row.name, e2b_internet(row.id), upstream(row.id), row.created_at_ms});
+    tenants.push_back({row.name, e2b_internet(row.id), upstream(row.id), sealed_bytes(row.id),
+                       row.created_at_ms});
   co_return tenants;
 }
 
@@ -68,14 +77,14 @@ Task<Result<NamedTenant>> Tenants::change(ChangeTenant wanted) {
   auto find = [name = wanted.name](store::Catalog& catalog) { return find_tenant(catalog, name); };
   ATOLL_CO_TRY(store::TenantRow row, co_await services.ledger.run(find));
   Setting after{wanted.e2b_internet.value_or(e2b_internet(row.id)),
-                wanted.upstream ? *wanted.upstream : upstream(row.id)};
+                wanted.upstream ? *wanted.upstream : upstream(row.id),
+                wanted.sealed_bytes.value_or(sealed_bytes(row.id))};
   std::string text = shared_network(after.upstream);
   Secrets secrets(services.driver, row.id);
   if (wanted.upstream) ATOLL_CO_TRY_VOID(co_await secrets.check(text));
   auto set = [settings = settings_, tenant = row.id,
-              stored = store::TenantSetting{after.e2b_internet, text}](store::Catalog&) {
-    return settings->set(tenant, stored);
-  };
+              stored = store::TenantSetting{after.e2b_internet, text, after.sealed_bytes}](
+                 store::Catalog&) { return settings->set(tenant, stored); };
   ATOLL_CO_TRY_VOID(co_await services.ledger.run(set));
   known_[row.id] = after;
   std::vector<std::shared_ptr<Sandbox>> held;
@@ -90,7 +99,8 @@ Task<Result<NamedTenant>> Tenants::change(ChangeTenant wanted) {
     if (!done && !is_gone) all_held = std::move(done).error();
   }
   if (!all_held) co_return std::move(all_held).error();
-  co_return NamedTenant{row.name, after.e2b_internet, after.upstream, row.created_at_ms};
+  co_return NamedTenant{row.name, after.e2b_internet, after.upstream, after.sealed_bytes,
+                        row.created_at_ms};
 }
 
 Task<Result<void>> Tenants::hold_ceiling(std::shared_ptr<Sandbox> sandbox) {

@@ -25,6 +25,7 @@ struct NamedTenant {
   std::string name;
   E2bInternet e2b_internet = E2bInternet::kDenied;
   TenantUpstream upstream;
+  uint64_t sealed_bytes = store::kSealedShareBytes;
   int64_t created_at_ms = 0;
 };
 
@@ -32,6 +33,7 @@ struct ChangeTenant {
   std::string name;
   std::optional<E2bInternet> e2b_internet = {};
   std::optional<TenantUpstream> upstream = {};
+  std::optional<uint64_t> sealed_bytes = {};  // of what is sealed from then on
 };
 
 class Tenants {
@@ -41,6 +43,8 @@ class Tenants {
 
   E2bInternet e2b_internet(store::TenantId tenant) const;
   TenantUpstream upstream(store::TenantId tenant) const;
+  // That its sealed snapshots may have together.
+  uint64_t sealed_bytes(store::TenantId tenant) const;
   // Takes from a sandbox what its tenant is not allowed any more.
   Task<Result<void>> hold_ceiling(std::shared_ptr<Sandbox> sandbox);
 
@@ -53,6 +57,7 @@ class Tenants {
   struct Setting {
     E2bInternet e2b_internet = E2bInternet::kDenied;
     TenantUpstream upstream;
+    uint64_t sealed_bytes = store::kSealedShareBytes;
   };
   using Known = std::map<store::TenantId, Setting>;
   Tenants(Sandboxes& sandboxes, store::TenantSettings settings, Known known);

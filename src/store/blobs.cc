@@ -112,6 +112,7 @@ void BlobKeeper::Hold::add(const Digest& name) {
 }
 
 Result<Blobs::Put> BlobKeeper::Hold::put(const Digest& name, std::string_view bytes) {
+  if (claim_) ATOLL_TRY_VOID(claim_->add(name, bytes.size()));
   add(name);  // from now on it is not removed, so what is found is there to stay
   return keeper_.blobs_.put(name, bytes);
 }

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "store/blob_shares.h"
 
 namespace atl::store {
 
@@ -66,14 +67,18 @@ class BlobKeeper {
   // Blobs that are put or held by it are no garbage while it lives.
   class Hold {
    public:
-    explicit Hold(BlobKeeper& keeper) : keeper_(keeper) {}
+    // What is put counts for `claim`, and is refused before it is if that is too much.
+    explicit Hold(BlobKeeper& keeper, std::unique_ptr<BlobShares::Claim> claim = nullptr)
+        : keeper_(keeper), claim_(std::move(claim)) {}
     ~Hold();
     Hold(const Hold&) = delete;
     Result<Blobs::Put> put(const Digest& name, std::string_view bytes);
     void add(const Digest& name);
+    BlobShares::Claim& claim() { return *claim_; }
 
    private:
     BlobKeeper& keeper_;
+    std::unique_ptr<BlobShares::Claim> claim_;
     std::set<Digest> names_;
   };
 
@@ -92,8 +97,10 @@ class BlobKeeper {
   };
 
   Blobs& blobs() { return blobs_; }
+  BlobShares& shares() { return shares_; }
 
  private:
+  BlobShares shares_;
   std::mutex mutex_;
   Blobs& blobs_;
   std::map<Digest, size_t> held_;

@@ -347,6 +347,11 @@ CREATE TABLE template_tags (
     ON DELETE CASCADE
 ) STRICT;
 )sql",
+    // 64 GiB, as a tenant without a row has.
+    R"sql(
+ALTER TABLE tenant_settings ADD COLUMN sealed_bytes INTEGER NOT NULL DEFAULT 68719476736
+  CHECK (sealed_bytes >= 0);
+)sql",
 };
 
 }  // namespace

@@ -54,6 +54,18 @@ std::optional<std::string> text_of(const std::optional<Digest>& digest) {
   return digest ? std::optional(digest->string()) : std::nullopt;
 }
 
+Result<std::vector<Digest>> read_manifests(Query query) {
+  std::vector<Digest> manifests;
+  while (true) {
+    ATOLL_TRY(bool found, query.next());
+    if (!found) return manifests;
+    auto manifest = Digest::parse(query.text());
+    if (!manifest) return Error(Code::kCorrupt, "read snapshots: a malformed manifest");
+    manifests.push_back(*manifest);
+    ATOLL_TRY_VOID(query.row_done());
+  }
+}
+
 Result<uint64_t> single_number(Query query) {
   ATOLL_TRY(bool found, query.next());
   ATOLL_CHECK(found);
@@ -146,18 +158,17 @@ Result<void> SnapshotRows::set_sealed(const SnapshotRow& row) {
   return Error(Code::kNotFound, "there is no snapshot " + row.id.string());
 }
 
+Result<std::vector<Digest>> SnapshotRows::manifests(TenantId tenant) {
+  ATOLL_TRY(Query query, database_.query("SELECT manifest FROM snapshots WHERE tenant_id = ? "
+                                         "AND manifest IS NOT NULL",
+                                         tenant.number()));
+  return read_manifests(std::move(query));
+}
+
 Result<std::vector<Digest>> SnapshotRows::all_manifests() {
   ATOLL_TRY(Query query,
             database_.query("SELECT manifest FROM snapshots WHERE manifest IS NOT NULL"));
-  std::vector<Digest> manifests;
-  while (true) {
-    ATOLL_TRY(bool found, query.next());
-    if (!found) return manifests;
-    auto manifest = Digest::parse(query.text());
-    if (!manifest) return Error(Code::kCorrupt, "read snapshots: a malformed manifest");
-    manifests.push_back(*manifest);
-    ATOLL_TRY_VOID(query.row_done());
-  }
+  return read_manifests(std::move(query));
 }
 
 Result<std::vector<SnapshotRow>> SnapshotRows::all() {

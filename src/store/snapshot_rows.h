@@ -64,7 +64,8 @@ class SnapshotRows {
 
   // manifest and sealed_bytes, as in `row`. kNotFound.
   Result<void> set_sealed(const SnapshotRow& row);
-  // Of every tenant: what is needed of the blobs.
+  // What is needed of the blobs: by a tenant, and by all.
+  Result<std::vector<Digest>> manifests(TenantId tenant);
   Result<std::vector<Digest>> all_manifests();
 
   // At start-up, of all tenants.

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "store/database.h"
+#include "store/blob_shares.h"
 #include "store/tenant.h"
 
 namespace atl::store {
@@ -19,6 +20,7 @@ enum class E2bInternet : unsigned char { kDenied, kAllowed };
 struct TenantSetting {
   E2bInternet e2b_internet = E2bInternet::kDenied;
   std::string network = "{}";  // what the policies of its sandboxes have where they say nothing
+  uint64_t sealed_bytes = kSealedShareBytes;  // that its sealed snapshots may have
   bool operator==(const TenantSetting&) const = default;
 };
 

@@ -13,7 +13,7 @@ TEST(TenantSettings, AreKeptOfATenantThatExists) {
   auto catalog = Catalog::open(directory / "atoll.db").value();
   TenantSettings settings = TenantSettings::open(directory / "atoll.db").value();
   EXPECT_TRUE(settings.all().value().empty());
-  TenantSetting setting{E2bInternet::kAllowed, "{\"upstream\":{}}"};
+  TenantSetting setting{E2bInternet::kAllowed, "{\"upstream\":{}}", 1000};
   ASSERT_TRUE(settings.set(kLocalTenant, setting).ok());
   EXPECT_EQ(settings.all().value().at(kLocalTenant), setting);
   ASSERT_TRUE(settings.set(kLocalTenant, TenantSetting()).ok());

@@ -114,6 +114,58 @@ class Sealing(atoll.SystemTest):
         stages = [row["stage"] for row in self.call("GET", "/v1/snapshots")["snapshots"]]
         self.assertEqual(stages, ["sealed", "local", "sealed"])
 
+    def share(self, size):
+        self.atoll.cli("tenant", "set", "--sealed-share", size)
+
+    def test_a_share_that_is_full_refuses_and_nothing_stays(self):
+        self.addCleanup(self.share, "64GiB")
+        sandbox = self.filled()
+        path = f"/v1/sandboxes/{sandbox}/snapshots"
+        first = self.call("POST", path, {"stage": "sealed"}, 201)
+        pack, held = self.pack(first["id"]), self.blobs()
+        self.share(str(first["sealed_bytes"] + 100_000))
+        # What is there counts once: another manifest, and no part.
+        again = self.call("POST", path, {"stage": "sealed"}, 201)
+        self.assertLess(again["new_bytes"], 100_000)
+        self.call("DELETE", f"/v1/snapshots/{again['id']}", expect=204)
+        atoll.wait_for("its manifest to be gone", lambda: self.blobs() == held)
+        self.sh(sandbox, "head -c 3000000 /dev/urandom >/home/user/other")
+        error = self.call("POST", path, {"stage": "sealed"}, 429)["error"]
+        self.assertEqual(error["code"], "sealed_share_full")
+        self.assertIn("--sealed-share", error["remedy"])
+        self.assertEqual(self.snapshots(), [first["id"]], "it is not kept either")
+        local = self.cut(sandbox)
+        self.assertEqual(self.call("POST", f"/v1/snapshots/{local}/seal", expect=429)
+                         ["error"]["code"], "sealed_share_full")
+        atoll.wait_for("its parts to be gone", lambda: self.blobs() == held)
+        for each in (local, first["id"]):
+            self.call("DELETE", f"/v1/snapshots/{each}?children=adopt", expect=204)
+        atoll.wait_for("the blobs to be gone", lambda: self.blobs() == [])
+        self.share("1MiB")
+        error = self.call("POST", "/v1/snapshots", pack, 429, headers=PACK)["error"]
+        self.assertEqual(error["code"], "sealed_share_full")
+        self.assertEqual((self.snapshots(), self.blobs()), ([], []))
+        self.share("1GiB")
+        self.call("POST", "/v1/snapshots", pack, 201, headers=PACK)
+
+    def test_a_key_of_an_import_is_of_its_file(self):
+        sandbox = self.filled()
+        packs = []
+        for line in ("echo one >/home/user/n", "echo two >/home/user/n"):
+            self.sh(sandbox, line, user="root")
+            packs.append(self.pack(self.seal(self.cut(sandbox))["id"]))
+        key = PACK | {"Idempotency-Key": "import-once"}
+        refused = self.call("POST", "/v1/snapshots", packs[0][:-1], 422, headers=key)["error"]
+        self.assertEqual(refused["code"], "snapshot_refused")
+        made = self.call("POST", "/v1/snapshots", packs[0], 201, headers=key)
+        before = self.snapshots()
+        again = self.atoll.request("POST", "/v1/snapshots", packs[0], headers=key)
+        self.assertEqual((again.status, again.json["id"]), (201, made["id"]))
+        self.assertEqual(again.headers["Idempotency-Replayed"], "true")
+        other = self.call("POST", "/v1/snapshots", packs[1], 422, headers=key)["error"]
+        self.assertEqual(other["code"], "idempotency_key_reused")
+        self.assertEqual(self.snapshots(), before)
+
     def test_a_second_seal_without_changes_stores_next_to_nothing(self):
         sandbox = self.filled()
         first = self.seal(self.cut(sandbox))

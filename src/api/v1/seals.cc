@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "api/idempotent_call.h"
 #include "api/json_reply.h"
 #include "api/v1/file_content.h"
 #include "api/v1/snapshots.h"
@@ -66,8 +67,9 @@ http::Task<Reply> get_pack(Call& call, Seals& seals) {
   co_return std::optional<http::Response>();
 }
 
-http::Task<Result<sandbox::Kept>> receive_pack(Call& call, Seals& seals) {
-  ATOLL_CO_TRY(std::shared_ptr<Seals::Upload> upload, seals.begin(call.tenant));
+// All of it, checked; what makes it the same request stands for its body from then on.
+http::Task<Result<std::shared_ptr<Seals::Upload>>> receive_pack(Call& call, Seals& seals) {
+  ATOLL_CO_TRY(std::shared_ptr<Seals::Upload> upload, co_await seals.begin(call.tenant));
   std::string buffer(kStepBytes, '\0');
   std::span<char> room(buffer);
   while (true) {
@@ -76,25 +78,43 @@ http::Task<Result<sandbox::Kept>> receive_pack(Call& call, Seals& seals) {
     std::string piece = buffer.substr(0, count);
     ATOLL_CO_TRY_VOID(co_await seals.add(upload, std::move(piece)));
   }
-  auto kept = co_await seals.finish(upload);
-  co_return kept;
+  ATOLL_CO_TRY(Digest digest, seals.check(*upload));
+  call.body = digest.string();
+  co_return upload;
 }
 
-http::Task<Reply> import_pack(Call& call, Seals& seals) {
-  auto kept = co_await receive_pack(call, seals);
-  if (!kept) {
-    seals.collect_soon();  // what came of it
-    co_return std::move(kept).error();
-  }
+http::Task<Reply> keep_pack(Seals& seals, std::shared_ptr<Seals::Upload> upload) {
+  auto kept = co_await seals.finish(std::move(upload));
+  if (!kept) co_return std::move(kept).error();
   http::Response response = json_reply(201, snapshot_json(kept->row));
   response.headers.add("Location", "/v1/snapshots/" + kept->row.id.string());
   co_return std::optional(std::move(response));
 }
 
+http::Task<Reply> import_once(Call& call, Seals& seals, sandbox::Idempotency& idempotency) {
+  ATOLL_CO_TRY_VOID(check_idempotency_key(call.exchange.request()));
+  auto upload = co_await receive_pack(call, seals);
+  if (!upload) co_return std::move(upload).error();
+  RouteAction keep = [&seals, &upload](Call&) { return keep_pack(seals, std::move(*upload)); };
+  bool once = has_idempotency_key(call.exchange.request());
+  http::Task<Reply> task = once ? run_once(idempotency, call, keep) : keep(call);
+  co_return co_await std::move(task);
+}
+
+http::Task<Reply> import_pack(Call& call, Seals& seals, sandbox::Idempotency& idempotency) {
+  auto reply = co_await import_once(call, seals, idempotency);
+  bool made = reply && !(*reply)->headers.find("Idempotency-Replayed");
+  if (!made) seals.collect_soon();  // what came of it
+  co_return reply;
+}
+
 }  // namespace
 
-void add_seal_routes(Router& router, Seals& seals) {
+void add_seal_routes(Router& router, Seals& seals, sandbox::Idempotency& idempotency) {
   using http::Method;
+  auto import = [&seals, &idempotency](Call& call) {
+    return import_pack(call, seals, idempotency);
+  };
   auto bind = [&seals](auto action) {
     return [&seals, action](Call& call) { return action(call, seals); };
   };
@@ -108,9 +128,8 @@ void add_seal_routes(Router& router, Seals& seals) {
               .time = Route::Time::kLong});
   router.add({.method = Method::kPost,
               .pattern = "/v1/snapshots",
-              .action = bind(import_pack),
+              .action = import,  // takes an Idempotency-Key, once it knows the file
               .body = Route::Body::kStream,
-              .effect = Route::Effect::kCreates,
               .time = Route::Time::kLong});
 }
 

@@ -3,10 +3,11 @@
 #pragma once
 
 #include "api/router.h"
+#include "sandbox/idempotency.h"
 #include "sandbox/seals.h"
 
 namespace atl::api::v1 {
 
-void add_seal_routes(Router& router, sandbox::Seals& seals);
+void add_seal_routes(Router& router, sandbox::Seals& seals, sandbox::Idempotency& idempotency);
 
 }  // namespace atl::api::v1

@@ -15,12 +15,14 @@ using sandbox::Tenants;
 namespace {
 
 constexpr size_t kMaxProxyBytes = 300;
+constexpr uint64_t kMaxSealedShareBytes = 1ull << 50;
 
 json::object to_json(const sandbox::NamedTenant& tenant) {
   json::object object;
   object["name"] = tenant.name;
   object["e2b_internet"] = tenant.e2b_internet == E2bInternet::kAllowed ? "allow" : "deny";
   if (tenant.upstream) object["upstream"] = egress::upstream_use_json(*tenant.upstream);
+  object["sealed_bytes"] = tenant.sealed_bytes;
   object["created_at"] = to_rfc3339(WallTime{std::chrono::milliseconds(tenant.created_at_ms)});
   return object;
 }
@@ -61,8 +63,9 @@ Result<sandbox::ChangeTenant> parse_change(Call& call) {
     change.e2b_internet = *internet == "allow" ? E2bInternet::kAllowed : E2bInternet::kDenied;
   }
   if (reader.has("upstream")) change.upstream = parse_upstream(reader);
-  if (!change.e2b_internet && !change.upstream)
-    reader.refuse("e2b_internet", "or upstream is required", "missing_field");
+  change.sealed_bytes = reader.optional_integer("sealed_bytes", 0, kMaxSealedShareBytes);
+  if (!change.e2b_internet && !change.upstream && !change.sealed_bytes)
+    reader.refuse("e2b_internet", "upstream or sealed_bytes is required", "missing_field");
   ATOLL_TRY_VOID(reader.finish());
   return change;
 }
