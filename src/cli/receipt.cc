@@ -1,11 +1,9 @@
 #include "cli/receipt.h"
 
-#include <memory>
-
 #include <boost/json/parse.hpp>
-#include <openssl/evp.h>
 
 #include "cli/base64.h"
+#include "store/signature.h"
 
 namespace atl::cli {
 namespace {
@@ -30,22 +28,6 @@ Result<std::string> decoded(const json::object& object, std::string_view name) {
   return bytes;
 }
 
-const unsigned char* bytes_of(const std::string& text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-bool is_signed_by(const std::string& key, const std::string& bytes, const std::string& signature) {
-  std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> loaded(
-      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes_of(key), key.size()),
-      EVP_PKEY_free);
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                  EVP_MD_CTX_free);
-  return loaded && context &&
-         EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, loaded.get()) == 1 &&
-         EVP_DigestVerify(context.get(), bytes_of(signature), signature.size(), bytes_of(bytes),
-                          bytes.size()) == 1;
-}
-
 }  // namespace
 
 Result<json::object> verify_receipt(std::string_view text, std::string_view public_key) {
@@ -55,7 +37,8 @@ Result<json::object> verify_receipt(std::string_view text, std::string_view publ
   while (public_key.ends_with('\n')) public_key.remove_suffix(1);
   auto key = decode_base64(std::string(public_key));
   if (!key) return Error(Code::kInvalid, "the public key is not base 64");
-  if (!is_signed_by(*key, bytes, signature)) return invalid("the signature is not by this key");
+  if (!store::is_signed_by(*key, bytes, signature))
+    return invalid("the signature is not by this key");
   ATOLL_TRY(json::object receipt, parse(bytes));
   // What a reader sees must be what was signed.
   const json::value* readable = outer.if_contains("receipt");
