@@ -41,7 +41,7 @@ struct Typed {
   std::string template_name, sandbox_name, isolation;
   bool reuse = false;
   std::string cpu_time, output_limit, on_output_limit, timeout;
-  std::string memory, disk, disk_rate, on_oom, ttl, idle_ttl, on_ttl;
+  std::string memory, disk, disk_rate, on_oom, ttl, idle_ttl, on_ttl, files_only_after;
   bool auto_resume = false, persistent = false;
   std::string label, snapshot;
   bool adopt = false, sealed = false;

@@ -45,6 +45,7 @@ struct SandboxOptions {
   std::optional<std::chrono::milliseconds> idle_ttl;
   std::optional<std::string> on_ttl;  // "delete" | "pause"
   bool auto_resume = false;
+  std::optional<std::chrono::milliseconds> files_only_after;  // of a pause
   Pairs env;
   Pairs metadata;
 };

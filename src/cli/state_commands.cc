@@ -155,6 +155,18 @@ void print_difference(const json::object& difference) {
          bytes_field(difference, "replayed").c_str());
 }
 
+// That it goes on is no failure; that it does so without what it had is said all the same.
+void tell_lost(const std::string& id, const json::object& sandbox) {
+  const json::value* lost = sandbox.if_contains("not_carried");
+  if (lost == nullptr || !lost->is_array()) return;
+  for (const json::value& one : lost->as_array())
+    if (one.is_object())
+      fprintf(stderr, "atoll: %s: %s %s is lost: %s\n", escape_line(id).c_str(),
+              readable_field(one.as_object(), "what").c_str(),
+              readable_field(one.as_object(), "id").c_str(),
+              readable_field(one.as_object(), "why").c_str());
+}
+
 }  // namespace
 
 Result<int> run_command(const CommandLine& line, const PauseCommand& pause) {
@@ -166,6 +178,7 @@ Result<int> run_command(const CommandLine& line, const PauseCommand& pause) {
     ATOLL_TRY(std::string target, sandbox_target(id));
     auto sandbox = api.call({.method = http::Method::kPost, .target = target + verb});
     if (sandbox) {
+      tell_lost(id, *sandbox);
       done.emplace_back(std::move(*sandbox));
       continue;
     }

@@ -281,11 +281,12 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
     asio::steady_timer timer(co_await asio::this_coro::executor, launch_time);
     co_await timer.async_wait(kToken);
   }
-  if (spec.snapshot && !snapshots.contains(*spec.snapshot))
+  bool begins_anew = !kept.contains(spec.id);
+  if (begins_anew && spec.snapshot && !snapshots.contains(*spec.snapshot))
     co_return Error(Code::kNotFound, "no such snapshot").with_reason("snapshot_lost");
   auto made = std::make_shared<Agent>(spec);
-  if (spec.snapshot) made->files = snapshots.at(*spec.snapshot);
-  if (kept.contains(spec.id)) made->files = kept.at(spec.id);
+  if (begins_anew && spec.snapshot) made->files = snapshots.at(*spec.snapshot);
+  if (!begins_anew) made->files = kept.at(spec.id);
   agents_.emplace(spec.id, std::move(made));
   if (!spec.volumes.empty()) places.insert_or_assign(spec.id, spec.volumes);
   if (spec.toolbox) toolboxes.emplace(spec.id, *spec.toolbox);
@@ -300,6 +301,20 @@ Task<Result<void>> FakeDriver::remove(SandboxId id) {
   frozen.erase(id);
   places.erase(id);
   kept.erase(id);
+  co_return Result<void>();
+}
+
+Task<Result<void>> FakeDriver::release(SandboxId id) {
+  if (remove_error) co_return *remove_error;
+  if (auto found = agents_.find(id); found != agents_.end()) {
+    found->second->files.drop_channels();
+    kept.insert_or_assign(id, found->second->files);
+  }
+  if (!kept.contains(id)) co_return Error(Code::kNotFound, "no such files");
+  kill_agent(id);
+  agents_.erase(id);
+  frozen.erase(id);
+  places.erase(id);
   co_return Result<void>();
 }
 

@@ -212,14 +212,28 @@ Task<Result<std::string>> JailDriver::call_egress(EgressCall call) {
   co_return answer;
 }
 
-Task<Result<void>> JailDriver::remove(SandboxId id) {
+Task<Result<warden::Reply>> JailDriver::end(SandboxId id, LayerEnd layer_end) {
   open_ranges_.erase(id);
   // Its sockets would keep the network namespace.
   co_await egress_.close(id);
   warden::Request request = make_request(warden::Operation::kRemove);
   set_id(request, id);
+  request.keeps_layer = layer_end == LayerEnd::kKept ? 1 : 0;
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
-  co_return to_result(answer.reply, "remove");
+  co_return answer.reply;
+}
+
+Task<Result<void>> JailDriver::remove(SandboxId id) {
+  ATOLL_CO_TRY(warden::Reply reply, co_await end(id, LayerEnd::kWithIsolate));
+  co_return to_result(reply, "remove");
+}
+
+Task<Result<void>> JailDriver::release(SandboxId id) {
+  ATOLL_CO_TRY(warden::Reply reply, co_await end(id, LayerEnd::kKept));
+  bool failed = reply.status == warden::Status::kFailed;
+  if (failed && reply.step == warden::Step::kLayer && reply.system_errno == ENOENT)
+    co_return Error(Code::kNotFound, "release: the sandbox has no files");
+  co_return to_result(reply, "release");
 }
 
 Task<Result<std::vector<SandboxId>>> JailDriver::list() {

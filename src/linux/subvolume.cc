@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/btrfs_tree.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -128,6 +129,15 @@ Result<uint64_t> read_subvolume_limit(int subvolume) {
   if ((le64toh(item.flags) & BTRFS_QGROUP_LIMIT_MAX_RFER) == 0)
     return Error::from_errno("the subvolume has no limit", ENODATA);
   return le64toh(item.max_rfer);
+}
+
+Result<void> rename_subvolume(int directory, const std::string& from, const std::string& to) {
+  if (renameat(directory, from.c_str(), directory, to.c_str()) != 0 && errno != ENOENT)
+    return Error::system("rename subvolume " + from);
+  if (faccessat(directory, to.c_str(), F_OK, 0) != 0)
+    return Error::system("find subvolume " + to);
+  if (syncfs(directory) != 0) return Error::system("sync subvolume " + to);
+  return {};
 }
 
 Result<void> remove_subvolume(int directory, const std::string& name) {

@@ -36,6 +36,10 @@ Result<uint64_t> read_subvolume_usage(int subvolume);
 // The limit that is in force for an open subvolume, as the file system itself has recorded it.
 Result<uint64_t> read_subvolume_limit(int subvolume);
 
+// Also one that is in use, or was renamed before; on disk when this returns. ENOENT: neither is
+// there.
+Result<void> rename_subvolume(int directory, const std::string& from, const std::string& to);
+
 // Gone at once for whoever looks; its blocks are freed in the background. Absence is a success.
 Result<void> remove_subvolume(int directory, const std::string& name);
 

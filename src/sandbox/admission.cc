@@ -66,6 +66,12 @@ void Reservation::resize_disk(uint64_t bytes) {
   disk_bytes_ = bytes;
 }
 
+void Reservation::release_memory() {
+  if (!admission_) return;
+  admission_->promised_.memory_bytes -= memory_bytes_;
+  memory_bytes_ = 0;
+}
+
 Result<void> Admission::check_growth(uint64_t memory_bytes, uint64_t disk_bytes) const {
   if (memory_bytes > 0 && promised_.memory_bytes + memory_bytes > budget_.memory_bytes)
     return full("the host's memory budget is promised to other sandboxes", "no_capacity");

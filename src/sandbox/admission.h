@@ -45,6 +45,8 @@ class [[nodiscard]] Reservation {
   Result<void> resize(const Limits& limits);
   // Promises less disk.
   void resize_disk(uint64_t bytes);
+  // Promises no memory; resize() does again.
+  void release_memory();
 
  private:
   friend class Admission;

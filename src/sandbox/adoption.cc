@@ -36,20 +36,21 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
     return catalog.execs().all_running(id);
   };
   ATOLL_CO_TRY(auto execs, co_await services_.ledger.run(read_execs));
+  bool rests = row.state == "running" && row.released.has_value();
   bool comes_back = row.state == "running" && row.persistence == "persistent" && !row.restoring &&
-                    !isolate_exists;
+                    !isolate_exists && !rests;
   if (comes_back) ATOLL_CO_TRY_VOID(co_await renew_row(row));
   Limits limits = limits_of(row);
   auto sandbox = std::make_shared<Sandbox>(services_, row, admission_.count_existing(limits), due_);
   sandbox->volumes_ = volumes_.claim(row);
-  if (!isolate_exists && !row.restoring && !comes_back) sandbox->set_isolate_removed();
+  if (!isolate_exists && !row.restoring && !comes_back && !rests) sandbox->set_isolate_removed();
   ATOLL_CO_TRY_VOID(co_await sandbox->contexts().adopt());
   for (const store::ExecRow& exec : execs)
     ATOLL_CO_TRY_VOID(
         sandbox->execs().adopt(exec, limits.output_bytes, sandbox->contexts().kind_of(exec.id)));
   bool paused = row.paused_at_ms != 0;
   int64_t now_ms = paused ? row.paused_at_ms : to_milliseconds(services_.clock.wall_now());
-  if (row.state == "running" && !row.restoring && !comes_back)
+  if (row.state == "running" && !row.restoring && !comes_back && !rests)
     sandbox->contexts().take_up(sandbox, limits, now_ms);
   enter(sandbox);
   // `creating` was never acknowledged to anybody, nor was what a work of our own made for itself;
@@ -60,6 +61,13 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
   } else if (row.state == "running" && row.restoring) {
     co_await sandbox->execs().end_all(Verdict::kSandboxGone, "the sandbox was rolled back");
     (void)co_await restore(sandbox);  // or it has failed
+  } else if (rests) {
+    co_await sandbox->execs().end_all(Verdict::kSandboxGone, kMemoryGivenBack);
+    Pause::Turn turn(sandbox);
+    take_up_released(sandbox);
+    auto released = co_await finish_release(sandbox);
+    if (!released)
+      log_warning("left for the sweep", {{"sandbox", row.id.view()}, released.error()});
   } else if (comes_back) {
     co_await come_back(sandbox);
   } else if (row.state == "failed") {

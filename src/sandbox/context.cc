@@ -112,10 +112,10 @@ Task<void> Context::tend(std::shared_ptr<Context> self) {
   std::shared_ptr<void> sandbox = self->sandbox_.lock();
   while (!self->closed_ || self->exec_) {
     bool is_wanted = self->phase_ == Phase::kNone || !self->queue_.empty();
-    if (!self->exec_ && is_wanted) co_await self->start_interpreter();
+    if (!self->exec_ && is_wanted && !self->held_since_) co_await self->start_interpreter();
     if (self->exec_) self->listen();
     if (self->exec_ && self->exec_->ended()) self->interpreter_ended();
-    if (self->phase_ == Phase::kNone) continue;
+    if (self->phase_ == Phase::kNone && (self->closed_ || !self->held_since_)) continue;
     self->check_time();
     self->begin_next();
     if (self->current_) self->current_->notify();

@@ -75,7 +75,8 @@ class Context : public std::enable_shared_from_this<Context> {
   Result<bool> interrupt();
   // What runs or waits ends as killed; the next interpreter knows nothing.
   void restart();
-  // The sandbox stands still: no time passes for what runs. `frozen_ms`: how long it did.
+  // The sandbox stands still: no time passes for what runs, and no interpreter is started, for
+  // there may be nothing to start it in. `frozen_ms`: how long it did.
   void hold();
   void go_on(uint64_t frozen_ms);
   // The same as restart, without another. The interpreter is being killed when this returns.

@@ -39,6 +39,8 @@ struct Services {
   Tally tally = {};
   // Keeps what a sandbox holds now, under a label: see sandbox/snapshots.h.
   std::function<Task<Result<void>>(std::shared_ptr<Sandbox>, std::string)> checkpoint = {};
+  // Gives a paused sandbox an isolate that has none: see Sandboxes::bring_back.
+  std::function<Task<Result<void>>(std::shared_ptr<Sandbox>)> bring_back = {};
   // What the policies of a tenant's sandboxes have where they say nothing: see sandbox/tenants.h.
   std::function<std::string(store::TenantId)> tenant_network = {};
   // How many bytes a tenant's sealed snapshots may have together; the same.

@@ -61,6 +61,8 @@ Result<void> check_wall(const store::SandboxRow& row) {
   if (row.persistence != "ephemeral") return refused(row, "cannot be kept yet", "persistence");
   if (row.snapshot)
     return refused(row, "cannot begin with the files of a snapshot yet", "snapshot");
+  if (row.files_only_after_ms != 0)
+    return refused(row, "cannot keep its files without its memory yet", "files_only_after_ms");
   if (row.checkpoint != "none")
     return refused(row, "cannot be kept as a snapshot yet", "checkpoint");
   return {};

@@ -85,6 +85,9 @@ TEST(Floor, WhatAMachineCannotDoIsRefusedByName) {
   EXPECT_EQ(check_wall(row).error().reason(), "not_behind_this_wall");
   EXPECT_EQ(check_wall(row).error().field(), "persistence");
   row = row_behind("microvm");
+  row.files_only_after_ms = 1000;
+  EXPECT_EQ(check_wall(row).error().field(), "files_only_after_ms");
+  row = row_behind("microvm");
   row.volumes.push_back({.volume = VolumeId::draw(), .name = "data", .path = "/data"});
   EXPECT_EQ(check_wall(row).error().field(), "volumes");
   row.isolation = "jail";

@@ -36,6 +36,7 @@ CreateSandbox twin_request(const store::SandboxRow& row, SnapshotId snapshot) {
   request.idle_ttl_ms = row.idle_ttl_ms;
   request.on_ttl = row.on_ttl;
   request.auto_resume = row.auto_resume;
+  request.files_only_after_ms = row.files_only_after_ms;
   request.checkpoint = row.checkpoint;
   request.persistence = row.persistence;
   request.metadata = row.metadata;

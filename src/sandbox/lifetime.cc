@@ -32,22 +32,29 @@ Lifetime::Lifetime(const store::SandboxRow& row, const Clock& clock, const ExecT
       contexts_(contexts),
       idle_ttl_(row.idle_ttl_ms),
       ttl_end_(ttl_end_of(row, clock, clock.steady_now())),
-      touched_(clock.steady_now()) {
-  if (row.paused_at_ms != 0) hold();
+      touched_(clock.steady_now()),
+      files_only_after_(row.files_only_after_ms) {
+  if (row.paused_at_ms == 0) return;
+  hold();
+  int64_t age_ms = to_milliseconds(clock.wall_now()) - row.paused_at_ms;
+  paused_from_ = clock.steady_now() - milliseconds(std::max<int64_t>(age_ms, 0));
 }
 
 void Lifetime::change(const store::SandboxRow& before, const store::SandboxRow& after) {
   idle_ttl_ = milliseconds(after.idle_ttl_ms);
+  files_only_after_ = milliseconds(after.files_only_after_ms);
   if (after.ttl_ms != before.ttl_ms || after.ttl_from_ms != before.ttl_from_ms)
     ttl_end_ = ttl_end_of(after, clock_, now());
 }
 
 void Lifetime::hold() {
   if (!held_since_) held_since_ = clock_.steady_now();
+  if (!paused_from_) paused_from_ = held_since_;
 }
 
 void Lifetime::go_on(const store::SandboxRow& row) {
   touch();
+  paused_from_.reset();
   if (!held_since_) return;
   SteadyTime since = *std::exchange(held_since_, std::nullopt);
   if (!ttl_end_) return;
@@ -71,6 +78,11 @@ std::optional<SteadyTime> Lifetime::deadline() const {
 std::optional<SteadyTime> Lifetime::earliest_deadline() const {
   if (held_since_ || !is_busy()) return deadline();
   return first_end(now());
+}
+
+std::optional<SteadyTime> Lifetime::memory_end() const {
+  if (!paused_from_ || files_only_after_.count() == 0) return std::nullopt;
+  return *paused_from_ + files_only_after_;
 }
 
 std::optional<WallTime> Lifetime::ends_at() const {

@@ -1,7 +1,7 @@
 // Lifetime: when a sandbox ends by itself. Its ttl counts from its creation, or from when it was
 // last given one, and only a pause holds it up; its idle ttl counts while nothing runs, from the
 // last time it was used. Measured on the steady clock; after a restart of atolld the idle time
-// starts anew.
+// starts anew. Also when a pause has lasted so long that its memory may be given back.
 #pragma once
 
 #include <optional>
@@ -35,6 +35,8 @@ class Lifetime {
   std::optional<SteadyTime> deadline() const;
   // The earliest that deadline() can be at any later moment.
   std::optional<SteadyTime> earliest_deadline() const;
+  // When its memory may be given back; nothing if it is not held, or that is not allowed.
+  std::optional<SteadyTime> memory_end() const;
   // The deadline as a time to show.
   std::optional<WallTime> ends_at() const;
 
@@ -53,6 +55,8 @@ class Lifetime {
   std::optional<SteadyTime> ttl_end_;
   SteadyTime touched_;
   std::optional<SteadyTime> held_since_;
+  std::optional<SteadyTime> paused_from_;  // the same, but over restarts of atolld
+  std::chrono::milliseconds files_only_after_;  // 0: never
 };
 
 }  // namespace atl::sandbox

@@ -20,7 +20,7 @@ Task<Result<std::vector<MeterPoint>>> Meters::read(std::shared_ptr<Sandbox> sand
   WallTime now = sandboxes_.services().clock.wall_now();
   auto kept = points_.find(id);
   bool is_fresh = kept != points_.end() && now - kept->second.back().at < kFresh;
-  if (!is_fresh) {
+  if (!is_fresh && !sandbox->row().released) {
     ATOLL_CO_TRY(auto usage, co_await meter_.usage(id));
     MeterPoint point{.at = now, .cpu_us = usage.cpu_us};
     point.cache_bytes = std::min(usage.cache_bytes, usage.memory_bytes);

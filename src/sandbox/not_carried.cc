@@ -1,8 +1,38 @@
 #include "sandbox/not_carried.h"
 
 #include <set>
+#include <sstream>
 
 namespace atl::sandbox {
+
+namespace {
+
+struct Word {
+  NotCarried::What what;
+  std::string_view text;
+};
+constexpr Word kWords[] = {{NotCarried::What::kExec, "exec"},
+                           {NotCarried::What::kContextState, "context"},
+                           {NotCarried::What::kVolume, "volume"}};
+
+}  // namespace
+
+std::string encode_not_carried(const std::vector<NotCarried>& left) {
+  std::string text;
+  for (const NotCarried& one : left)
+    for (const Word& word : kWords)
+      if (word.what == one.what) text += std::string(word.text) + " " + one.id + "\n";
+  return text;
+}
+
+std::vector<NotCarried> decode_not_carried(std::string_view text) {
+  std::vector<NotCarried> left;
+  std::istringstream lines{std::string(text)};
+  for (std::string what, id; lines >> what >> id;)
+    for (const Word& word : kWords)
+      if (word.text == what) left.push_back({word.what, id});
+  return left;
+}
 
 Task<Result<std::vector<NotCarried>>> find_not_carried(Services& services,
                                                        std::shared_ptr<Sandbox> sandbox) {

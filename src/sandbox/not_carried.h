@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sandbox/sandbox.h"
@@ -18,5 +19,9 @@ struct NotCarried {
 // Of a sandbox as it is now.
 Task<Result<std::vector<NotCarried>>> find_not_carried(Services& services,
                                                        std::shared_ptr<Sandbox> sandbox);
+
+// As text for a row, and back.
+std::string encode_not_carried(const std::vector<NotCarried>& left);
+std::vector<NotCarried> decode_not_carried(std::string_view text);
 
 }  // namespace atl::sandbox

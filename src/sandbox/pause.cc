@@ -44,6 +44,7 @@ Task<Result<void>> Pause::begin(std::shared_ptr<Sandbox> sandbox) {
   crash_point("pause.row");
   if (paused) paused = co_await freeze(sandbox);
   crash_point("pause.frozen");
+  if (paused && sandbox->lifetime_.memory_end()) sandbox->due_.notify_all();
   if (paused) co_return paused;
   auto undone = co_await go_on(sandbox);
   if (!undone)
@@ -55,13 +56,15 @@ Task<Result<void>> Pause::end(std::shared_ptr<Sandbox> sandbox) {
   Turn turn = co_await take_turn(sandbox);
   if (sandbox->state_ == State::kRunning) co_return Result<void>();
   if (sandbox->state_ != State::kPaused) co_return not_running(*sandbox);
+  if (sandbox->row_.released) co_return co_await sandbox->services_.bring_back(sandbox);
   co_return co_await go_on(sandbox);
 }
 
 Task<Result<void>> Pause::wake(std::shared_ptr<Sandbox> sandbox) {
   if (sandbox->state_ == State::kRunning) co_return Result<void>();
-  if (sandbox->state_ != State::kPaused || !sandbox->row_.auto_resume)
-    co_return not_running(*sandbox);
+  bool wakes = sandbox->state_ == State::kCreating && sandbox->row_.released;
+  bool sleeps = sandbox->state_ == State::kPaused || wakes;
+  if (!sleeps || !sandbox->row_.auto_resume) co_return not_running(*sandbox);
   co_return co_await end(sandbox);
 }
 
@@ -104,11 +107,7 @@ Task<Result<void>> Pause::go_on(std::shared_ptr<Sandbox> sandbox) {
   auto thawed = co_await sandbox->services_.driver.set_programs(id, isolate::Programs::kRun);
   if (!thawed) co_return thawed;
   crash_point("resume.thawed");
-  int64_t now_ms = to_milliseconds(sandbox->services_.clock.wall_now());
-  store::SandboxRow row = sandbox->row_;
-  int64_t frozen_ms = std::max<int64_t>(0, now_ms - row.paused_at_ms);
-  row.ttl_from_ms = ttl_from_after(row, now_ms);
-  row.paused_at_ms = 0;
+  store::SandboxRow row = row_after(*sandbox);
   auto stored = co_await store(*sandbox, row);
   crash_point("resume.row");
   if (sandbox->state_ != State::kPaused) co_return not_running(*sandbox);
@@ -117,14 +116,29 @@ Task<Result<void>> Pause::go_on(std::shared_ptr<Sandbox> sandbox) {
     if (!frozen) log_error("a paused sandbox runs", {{"sandbox", id.view()}, frozen.error()});
     co_return stored;
   }
-  sandbox->row_.ttl_from_ms = row.ttl_from_ms;
-  sandbox->row_.paused_at_ms = 0;
-  sandbox->state_ = State::kRunning;
-  sandbox->time_.go_on();
-  sandbox->lifetime_.go_on(row);
-  sandbox->contexts_.go_on(static_cast<uint64_t>(frozen_ms));
-  sandbox->due_.notify_all();
+  let_go(*sandbox, row);
   co_return stored;
+}
+
+store::SandboxRow Pause::row_after(const Sandbox& sandbox) {
+  store::SandboxRow row = sandbox.row_;
+  row.ttl_from_ms = ttl_from_after(row, to_milliseconds(sandbox.services_.clock.wall_now()));
+  row.paused_at_ms = 0;
+  row.released.reset();
+  return row;
+}
+
+void Pause::let_go(Sandbox& sandbox, const store::SandboxRow& row) {
+  int64_t now_ms = to_milliseconds(sandbox.services_.clock.wall_now());
+  int64_t frozen_ms = std::max<int64_t>(0, now_ms - sandbox.row_.paused_at_ms);
+  sandbox.row_.ttl_from_ms = row.ttl_from_ms;
+  sandbox.row_.paused_at_ms = 0;
+  sandbox.row_.released.reset();
+  sandbox.state_ = State::kRunning;
+  sandbox.time_.go_on();
+  sandbox.lifetime_.go_on(row);
+  sandbox.contexts_.go_on(static_cast<uint64_t>(frozen_ms));
+  sandbox.due_.notify_all();
 }
 
 }  // namespace atl::sandbox

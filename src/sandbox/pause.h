@@ -2,8 +2,9 @@
 // stands still: the ttls, the wall time of execs and of runs.
 //
 // The row says so before the first process is stopped and until the last one goes on, so whoever
-// takes up a row that is paused freezes the isolate, again or at last. One thread; a part of
-// Sandbox, in a file of its own.
+// takes up a row that is paused freezes the isolate, again or at last. After a time that the caller
+// allowed its memory may have been given back (sandbox/release.cc): then it has no isolate until it
+// goes on. One thread; a part of Sandbox, in a file of its own.
 #pragma once
 
 #include <memory>
@@ -40,11 +41,16 @@ class Pause {
   // After a restart: brings the isolate to what the row says.
   static Task<Result<void>> take_up(std::shared_ptr<Sandbox> sandbox);
 
+  // For who gives a sandbox's memory back: what is new stands still from the beginning; the row of
+  // one that goes on; and that it does, once that is stored.
+  static void hold(Sandbox& sandbox);
+  static store::SandboxRow row_after(const Sandbox& sandbox);
+  static void let_go(Sandbox& sandbox, const store::SandboxRow& row);
+
  private:
   static Task<Result<void>> store(Sandbox& sandbox, store::SandboxRow row);
   static Task<Result<void>> freeze(std::shared_ptr<Sandbox> sandbox);
   static Task<Result<void>> go_on(std::shared_ptr<Sandbox> sandbox);
-  static void hold(Sandbox& sandbox);
 };
 
 }  // namespace atl::sandbox

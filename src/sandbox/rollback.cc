@@ -81,12 +81,14 @@ Task<Result<RolledBack>> Snapshots::roll_back(std::shared_ptr<Sandbox> sandbox, 
 Task<Result<std::shared_ptr<Sandbox>>> Sandboxes::remake(std::shared_ptr<Sandbox> old,
                                                          store::SandboxRow row) {
   if (old->state() == State::kDeleting) co_return not_running(*old);
+  row.state = "running";  // as it is stored: what ran may have left artifacts
   row.next_exec = old->execs().next_number_;
   Reservation reservation = admission_.count_existing(limits_of(row));
   auto fresh = std::make_shared<Sandbox>(services_, row, std::move(reservation), due_);
   fresh->volumes_ = volumes_.claim(row);
   // Before anything is awaited: nobody may find the old one and delete the row with it.
   all_.insert_or_assign(row.id, fresh);
+  old->replaced_ = true;
   co_await old->begin_deletion("the sandbox was rolled back");
   old->set_isolate_removed();
   auto restored = co_await restore(fresh);

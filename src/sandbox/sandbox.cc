@@ -38,11 +38,19 @@ std::string_view state_name(State state) {
 }
 
 Error not_running(const Sandbox& sandbox) {
-  if (sandbox.state() == State::kPaused)
+  if (sandbox.replaced_)
+    return Error(Code::kUnavailable, "the sandbox is being made anew")
+        .with_reason("agent_unavailable");
+  bool wakes = sandbox.state() == State::kCreating && sandbox.row().released;
+  if (sandbox.state() == State::kPaused || wakes)
     return Error(Code::kConflict, "the sandbox is paused").with_reason("sandbox_paused");
   return Error(Code::kConflict,
                "the sandbox is " + std::string(state_name(sandbox.state())) + ", not running")
       .with_reason("sandbox_not_running");
+}
+
+bool holds_memory(const Sandbox& sandbox) {
+  return !sandbox.row_.released || sandbox.isolate_left_;
 }
 
 Sandbox::Sandbox(Services& services, store::SandboxRow row, Reservation reservation, Event& due)
@@ -107,7 +115,7 @@ Task<void> Sandbox::talk(std::shared_ptr<Sandbox> self) {
     bool gone =
         ended.error().code() == Code::kNotFound || ended.error().code() == Code::kUnsupported;
     if (gone || silent > kMaxSilentStreams || violations > kMaxViolations) {
-      co_await self->fail(ended.error().message());
+      co_await self->lose_agent(ended.error().message());
       co_return;
     }
     log_info("agent stream broke, connecting again",
@@ -186,6 +194,17 @@ Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
   co_return Result<void>();
 }
 
+Task<void> Sandbox::lose_agent(std::string why) {
+  if (!row_.released) {
+    co_await fail(std::move(why));
+    co_return;
+  }
+  // It was being brought back: who does that keeps its files for another attempt.
+  log_warning("an agent did not stay", {{"sandbox", id().view()}, {"failure", why}});
+  agent_lost_ = true;
+  changed_.notify_all();
+}
+
 Task<void> Sandbox::fail(std::string failure) {
   log_warning("sandbox failed", {{"sandbox", id().view()}, {"failure", failure}});
   state_ = State::kFailed;
@@ -228,7 +247,9 @@ Result<void> Sandbox::apply(const store::SandboxRow& row) {
   after.failure = row_.failure;
   after.next_exec = row_.next_exec;
   after.paused_at_ms = row_.paused_at_ms;
-  ATOLL_TRY_VOID(reservation_.resize(limits_of(after)));
+  after.released = row_.released;
+  // One without an isolate is promised what it needs when it gets one.
+  if (!row_.released) ATOLL_TRY_VOID(reservation_.resize(limits_of(after)));
   lifetime_.change(row_, after);
   row_ = std::move(after);
   return {};

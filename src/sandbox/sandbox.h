@@ -79,6 +79,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
  private:
   friend class Pause;
   friend class Sandboxes;  // makes it anew
+  friend Error not_running(const Sandbox& sandbox);
+  friend bool holds_memory(const Sandbox& sandbox);
 
   // Keeps what it holds now, if it was created so.
   Task<Result<void>> checkpoint(std::string label);
@@ -89,8 +91,11 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Task<Result<void>> greet(isolate::AgentLink& link);
   void break_talk();
   Task<Result<void>> handle(agent::Frame frame, isolate::AgentLink& link);
+  Task<void> lose_agent(std::string why);
   Task<void> fail(std::string failure);
-  bool talks() const { return state_ != State::kFailed && state_ != State::kDeleting; }
+  bool talks() const {
+    return state_ != State::kFailed && state_ != State::kDeleting && !agent_lost_;
+  }
 
   Services& services_;
   store::SandboxRow row_;
@@ -106,6 +111,9 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
       link_;  // the current stream, if one is up; shared with its reader
   bool greeted_ = false;
   bool isolate_removed_ = false;
+  bool replaced_ = false;      // another one has its id now
+  bool agent_lost_ = false;    // while it was being brought back
+  bool isolate_left_ = false;  // its memory is being given back, which has not come to its end
   bool in_turn_ = false;  // see Pause::Turn
   Event changed_;
   Event& due_;
@@ -113,5 +121,8 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
 
 // Why nothing can be started in it.
 Error not_running(const Sandbox& sandbox);
+
+// False: it is paused, and all that is left of it is on disk.
+bool holds_memory(const Sandbox& sandbox);
 
 }  // namespace atl::sandbox

@@ -24,6 +24,7 @@ store::SandboxRow changed_row(store::SandboxRow row, const ChangeSandbox& reques
   row.idle_ttl_ms = request.idle_ttl_ms.value_or(row.idle_ttl_ms);
   row.on_ttl = request.on_ttl.value_or(row.on_ttl);
   row.auto_resume = request.auto_resume.value_or(row.auto_resume);
+  row.files_only_after_ms = request.files_only_after_ms.value_or(row.files_only_after_ms);
   row.checkpoint = request.checkpoint.value_or(row.checkpoint);
   row.metadata = request.metadata.value_or(row.metadata);
   if (request.network) row.network = keep_placeholders(row.network, *request.network);
@@ -108,6 +109,7 @@ Task<Result<void>> change_network(Services& services, std::shared_ptr<Sandbox> s
   store::SandboxRow row = sandbox->row();
   row.network = after.network;
   ATOLL_CO_TRY_VOID(co_await take_over(services, sandbox, row));
+  if (row.released) co_return Result<void>();  // told when it has an isolate
   auto set = co_await apply_network(services, row);
   if (!set && set.error().reason() != "egress_unavailable") co_return std::move(set).error();
   if (sandbox->state() != State::kRunning) co_return Result<void>();
@@ -147,7 +149,9 @@ Task<Result<void>> change_sandbox(Services& services, std::shared_ptr<Sandbox> s
   Secrets secrets(services.driver, now.tenant);
   if (request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(after.network));
   if (request.network) ATOLL_CO_TRY_VOID(co_await change_network(services, sandbox, after));
-  if (!changes_wall(now, after)) co_return co_await take_over(services, sandbox, after);
+  bool has_wall = !now.released;  // else its next one gets them
+  if (!has_wall || !changes_wall(now, after))
+    co_return co_await take_over(services, sandbox, after);
   bool is_up = sandbox->state() == State::kRunning || sandbox->state() == State::kPaused;
   if (!is_up) co_return not_running(sandbox->state());
   co_return co_await change_wall(services, sandbox, after);

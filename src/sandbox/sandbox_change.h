@@ -20,6 +20,7 @@ struct ChangeSandbox {
   std::optional<uint64_t> idle_ttl_ms = {};  // 0: none
   std::optional<std::string> on_ttl = {};
   std::optional<bool> auto_resume = {};
+  std::optional<uint64_t> files_only_after_ms = {};  // 0: never
   std::optional<std::string> checkpoint = {};
   std::optional<std::string> metadata = {};  // JSON object of strings
   std::optional<std::string> network = {};   // network_text(); in force when the change returns

@@ -95,6 +95,9 @@ Sandboxes::Sandboxes(Services services, Admission& admission, Templates& templat
       settled_(services.executor),
       kept_(services.executor) {
   services_.volumes = &volumes_;
+  services_.bring_back = [this](std::shared_ptr<Sandbox> sandbox) {
+    return bring_back(std::move(sandbox));
+  };
 }
 
 Result<Sandboxes::Draft> Sandboxes::make_draft(
@@ -138,6 +141,7 @@ Result<Sandboxes::Draft> Sandboxes::make_draft(
   row.required_extras = request.required_extras;
   row.on_ttl = request.on_ttl;
   row.auto_resume = request.auto_resume;
+  row.files_only_after_ms = request.files_only_after_ms.value_or(0);
   row.checkpoint = request.checkpoint;
   bool persists = defaults.persistence == store::Persistence::kPersistent;
   row.persistence = request.persistence.value_or(persists ? "persistent" : "ephemeral");
@@ -328,17 +332,18 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   isolate::LaunchSpec spec{
       row.id,        row.image,    limits_of(row).wall, row.nonce,
       basis.toolbox, row.snapshot, basis.monitor,       places_of(row.volumes)};
-  if (row.persistence == "persistent") spec.layer_end = isolate::LayerEnd::kKept;
+  if (row.persistence == "persistent" || row.released) spec.layer_end = isolate::LayerEnd::kKept;
   auto begin = std::chrono::steady_clock::now();
   ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   crash_point("create.launched");
   auto told = co_await apply_network(services_, row);
   // One that was there before does not end because egress is away, which is told when it is back.
-  if (!told && !row.restoring) co_return told;
+  if (!told && !row.restoring && !row.released) co_return told;
   timings.launch = since(begin);
-  // A copy would not have seen the files of a snapshot or a volume.
+  // A copy would not have seen the files of a snapshot, a volume or a layer that was there before.
   std::optional<WarmAgent> copied;
-  bool can_copy = !row.snapshot && row.volumes.empty() && !basis.monitor;
+  bool is_new = !row.snapshot && row.generation == 1;
+  bool can_copy = is_new && row.volumes.empty() && !basis.monitor;
   if (can_copy) copied = co_await pool_.copy(row, basis);
   timings.from_zygote = copied.has_value();
   if (copied)
@@ -392,8 +397,8 @@ Task<Result<void>> Sandboxes::remove(store::TenantId tenant, SandboxId id) {
 Task<Result<void>> Sandboxes::change(std::shared_ptr<Sandbox> sandbox, ChangeSandbox request) {
   Pause::Turn turn = co_await Pause::take_turn(sandbox);
   auto changed = co_await change_sandbox(services_, sandbox, std::move(request));
-  std::optional<SteadyTime> end = sandbox->lifetime().deadline();
-  if (end && *end < wake_) due_.notify_all();
+  for (auto end : {sandbox->lifetime().deadline(), sandbox->lifetime().memory_end()})
+    if (end && *end < wake_) due_.notify_all();
   co_return changed;
 }
 
@@ -427,6 +432,8 @@ Task<void> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
 }
 
 Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {
+  // Before its row says that it goes: one that gets an isolate says that it runs.
+  if (sandbox->row().released) (void)co_await Pause::end(sandbox);
   ATOLL_CO_TRY_VOID(
       co_await store_deleting(services_.ledger, sandbox->row().tenant, sandbox->id()));
   free_name(*sandbox);
@@ -470,8 +477,9 @@ Task<void> Sandboxes::keep_artifacts_once(std::shared_ptr<Sandbox> sandbox) {
 Task<Result<void>> Sandboxes::free_isolate(std::shared_ptr<Sandbox> sandbox) {
   // A removal before it is there would find nothing, and the isolate would come after it.
   while (starting_.contains(sandbox->id())) co_await settled_.wait();
-  // The files of a persistent one may be there without an isolate.
-  bool may_hold = sandbox->row().persistence == "persistent";
+  // Its files may be there without an isolate: those that are kept, now or since it was paused.
+  const store::SandboxRow& row = sandbox->row();
+  bool may_hold = row.persistence == "persistent" || row.released || row.generation > 1;
   if (!sandbox->isolate_removed() || may_hold) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.remove(sandbox->id()));
     sandbox->set_isolate_removed();

@@ -49,6 +49,7 @@ struct CreateSandbox {
   uint32_t required_extras = 0;   // bits of isolate::Extra
   std::string on_ttl = "delete";  // as in the row
   bool auto_resume = false;
+  std::optional<uint64_t> files_only_after_ms = {};
   std::string checkpoint = "none";  // as in the row
   std::optional<uint64_t> ttl_ms;
   std::optional<uint64_t> idle_ttl_ms;
@@ -62,6 +63,9 @@ struct CreateSandbox {
   bool transient = false;                       // as in the row
   std::optional<store::IdempotencyKey> idempotency_key;
 };
+
+// Why execs of a sandbox end whose memory is given back.
+inline constexpr char kMemoryGivenBack[] = "its memory was given back while it was paused";
 
 // How long each part of a create took.
 struct CreateTimings {
@@ -132,6 +136,18 @@ class Sandboxes {
   // A persistent sandbox whose isolate went with the machine gets another, with its files.
   Task<Result<void>> renew_row(store::SandboxRow& row);
   Task<void> come_back(std::shared_ptr<Sandbox> sandbox);
+  // Whether the memory of a paused sandbox is to be given back now.
+  bool release_is_due(const Sandbox& sandbox) const;
+  // Does that, or goes on with it: its isolate ends, its files stay.
+  Task<Result<void>> release(std::shared_ptr<Sandbox> sandbox);
+  // In the turn of the sandbox, all three. Ends `old`; what has its id then is paused.
+  Task<Result<void>> lay_down(std::shared_ptr<Sandbox> old, store::SandboxRow row);
+  Task<Result<void>> finish_release(std::shared_ptr<Sandbox> sandbox);
+  Task<Result<void>> bring_back(std::shared_ptr<Sandbox> sandbox);
+  // Of one whose row says that its memory was given back, which stands still from here on.
+  void take_up_released(std::shared_ptr<Sandbox> sandbox);
+  Task<Result<void>> promise_again(std::shared_ptr<Sandbox> sandbox);
+  Task<Result<void>> wake(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> store_running(std::shared_ptr<Sandbox> sandbox);
   Result<void> set_running(Sandbox& sandbox);
   Task<Result<Reservation>> reserve(Limits limits, std::optional<WarmIsolate>& warm);

@@ -58,6 +58,8 @@ Task<Result<Kept>> Snapshots::cut(std::shared_ptr<Sandbox> sandbox, CutSnapshot 
   Pause::Turn turn = co_await Pause::take_turn(sandbox);
   State state = sandbox->state();
   if (state != State::kRunning && state != State::kPaused) co_return not_running(*sandbox);
+  // There is no isolate whose files could be kept.
+  if (sandbox->row().released) co_return not_running(*sandbox);
   auto kept = co_await keep(sandbox, std::move(request));
   co_return kept;
 }

@@ -40,7 +40,8 @@ Task<void> Sandboxes::sweep() {
   }
   std::vector<std::shared_ptr<Sandbox>> due;
   for (const auto& [id, sandbox] : all_)
-    if (is_unfinished(*sandbox) || is_expired(*sandbox, services_.clock.steady_now()))
+    if (is_unfinished(*sandbox) || is_expired(*sandbox, services_.clock.steady_now()) ||
+        release_is_due(*sandbox))
       due.push_back(sandbox);
   for (std::shared_ptr<Sandbox> sandbox : due) {
     // Looked at again: while the others were ended it may have been put to use, or made anew.
@@ -54,6 +55,8 @@ Task<void> Sandboxes::sweep() {
       done = co_await delete_now(sandbox);
     } else if (is_unfinished(*sandbox)) {
       done = co_await free_isolate(sandbox);
+    } else if (release_is_due(*sandbox)) {
+      done = co_await release(sandbox);
     }
     if (!done) log_warning("sweep failed", {{"sandbox", sandbox->id().view()}, done.error()});
   }
@@ -63,7 +66,9 @@ SteadyTime Sandboxes::next_due() const {
   SteadyTime now = services_.clock.steady_now();
   SteadyTime next = now + kLongestRest;
   for (const auto& [id, sandbox] : all_) {
-    if (is_unfinished(*sandbox)) next = std::min(next, now + kRetryPause);
+    if (is_unfinished(*sandbox) || sandbox->isolate_left_) next = std::min(next, now + kRetryPause);
+    std::optional<SteadyTime> memory_end = sandbox->lifetime().memory_end();
+    if (memory_end && !sandbox->row().released) next = std::min(next, *memory_end);
     // A busy one cannot be idle for long enough before this; it is looked at again then.
     std::optional<SteadyTime> end = sandbox->lifetime().earliest_deadline();
     if (end && sandbox->state() != State::kCreating) next = std::min(next, *end);

@@ -94,7 +94,8 @@ Task<Result<NamedTenant>> Tenants::change(ChangeTenant wanted) {
   Result<void> all_held;
   for (const auto& sandbox : held) {
     auto done = co_await hold(sandbox);
-    if (done && wanted.upstream) done = co_await apply_network(services, sandbox->row());
+    bool tells = wanted.upstream && !sandbox->row().released;
+    if (done && tells) done = co_await apply_network(services, sandbox->row());
     bool is_gone = sandboxes_.find(row.id, sandbox->id()) == nullptr;
     if (!done && !is_gone) all_held = std::move(done).error();
   }

@@ -352,6 +352,11 @@ CREATE TABLE template_tags (
 ALTER TABLE tenant_settings ADD COLUMN sealed_bytes INTEGER NOT NULL DEFAULT 68719476736
   CHECK (sealed_bytes >= 0);
 )sql",
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN files_only_after_ms INTEGER NOT NULL DEFAULT 0
+  CHECK (files_only_after_ms >= 0);
+ALTER TABLE sandboxes ADD COLUMN released TEXT;
+)sql",
 };
 
 }  // namespace

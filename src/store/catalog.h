@@ -37,6 +37,8 @@ class Catalog {
   TenantRows& tenants() { return tenants_; }
   KeyRows& keys() { return keys_; }
   SandboxRows& sandboxes() { return sandboxes_; }
+  // The same, synced: of one whose files outlive the machine.
+  SandboxRows& kept_sandboxes() { return kept_sandboxes_; }
   ExecRows& execs() { return execs_; }
   ContextRows& contexts() { return contexts_; }
   IdempotencyRows& idempotency() { return idempotency_; }
@@ -54,6 +56,7 @@ class Catalog {
   TenantRows tenants_{machine_};
   KeyRows keys_{machine_};
   SandboxRows sandboxes_{process_};
+  SandboxRows kept_sandboxes_{machine_};
   ExecRows execs_{process_};
   ContextRows contexts_{process_};
   IdempotencyRows idempotency_{machine_};

@@ -43,6 +43,9 @@ struct SandboxRow {
   std::string on_ttl = "delete";            // "delete" | "pause": what the end of either ttl does
   bool auto_resume = false;                 // whoever uses what is inside lets it go on
   int64_t paused_at_ms = 0;                 // not 0: "running", and frozen since then
+  uint64_t files_only_after_ms = 0;         // how long a pause keeps its memory; 0: always
+  // It is paused, and only its files are left: what went, as encode_not_carried() writes it.
+  std::optional<std::string> released = {};
   std::optional<SnapshotId> snapshot = {};  // what its files come from, or were last kept as
   uint64_t inherited_bytes = 0;             // that its layer began with
   bool restoring = false;                   // its isolate is to be made anew, from `snapshot`
@@ -93,7 +96,7 @@ class SandboxRows {
   // kNotFound also for another tenant's id, here and below.
   Result<void> set_state(TenantId tenant, const SandboxId& id, std::string_view state,
                          std::string_view failure);
-  // paused_at_ms and ttl_from_ms, as in `row`.
+  // paused_at_ms, ttl_from_ms and released, as in `row`.
   Result<void> set_paused(const SandboxRow& row);
   // snapshot, inherited_bytes, generation, nonce and restoring, as in `row`.
   Result<void> set_restoring(const SandboxRow& row);

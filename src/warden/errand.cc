@@ -61,6 +61,19 @@ void launch(const Host& host, const Message& message, Reply& reply, std::vector<
   reply.refusal = outcome.refusal;
 }
 
+void remove(const Host& host, const Request& request, Reply& reply) {
+  SandboxId id = *id_of(request);
+  bool keeps = request.keeps_layer != 0;
+  // While its processes are there: from here on it has files that nobody takes for a dead one's.
+  Result<void> kept = keeps ? keep_layer(host, id) : Result<void>();
+  if (keeps) crash_point("release.layer");
+  if (!kept && kept.error().system_errno() != ENOENT)
+    return fail(reply, Step::kLayer, kept.error());
+  report(reply, Step::kRecord, remove_isolate(host, id));
+  if (reply.status != Status::kOk) return;
+  report(reply, Step::kLayer, keeps ? kept : remove_kept_layer(host, id));
+}
+
 template <typename Id>
 void list(Result<std::vector<Id>> found, const IdText& cursor, Reply& reply, std::string& ids) {
   if (!found) return fail(reply, Step::kRecord, found.error());
@@ -166,9 +179,7 @@ Answer serve_request(const Host& host, const Message& received) {
       launch(host, message, reply, fds);
       break;
     case Operation::kRemove:
-      report(reply, Step::kRecord, remove_isolate(host, *id_of(request)));
-      if (reply.status == Status::kOk)
-        report(reply, Step::kLayer, remove_kept_layer(host, *id_of(request)));
+      remove(host, request, reply);
       break;
     case Operation::kList:
       list(list_records(host), request.sandbox_id, reply, more);

@@ -127,6 +127,10 @@ Result<void> remove_kept_layer(const Host& host, const SandboxId& id) {
   return linux::remove_subvolume(host.pool.get(), kept_name(id));
 }
 
+Result<void> keep_layer(const Host& host, const SandboxId& id) {
+  return linux::rename_subvolume(host.pool.get(), id.string(), kept_name(id));
+}
+
 Result<void> remove_layer(const Host& host, const SandboxId& id) {
   if (!host.pool) return {};  // there is no pool, so there is no layer
   return linux::remove_subvolume(host.pool.get(), id.string());

@@ -39,6 +39,8 @@ Result<Fd> open_layer(const Host& host, const SandboxId& id);
 // One that is not kept; and one that is.
 Result<void> remove_layer(const Host& host, const SandboxId& id);
 Result<void> remove_kept_layer(const Host& host, const SandboxId& id);
+// From now on it is kept, whatever it was; on disk when this returns. ENOENT: there is none.
+Result<void> keep_layer(const Host& host, const SandboxId& id);
 // The name of the one that there is.
 std::string layer_name(const Host& host, const SandboxId& id);
 

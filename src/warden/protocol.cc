@@ -110,8 +110,9 @@ bool names_digest(Operation operation) {
 }
 
 Result<void> check_no_birth_fields(const Request& request) {
+  uint8_t most_kept = request.operation == Operation::kRemove ? 1 : 0;
   bool none = request.open_files == 0 && is_zero(request.on_oom) && request.required == 0 &&
-              request.keeps_layer == 0 &&
+              request.keeps_layer <= most_kept &&
               is_zero(request.image) != names_digest(request.operation) && is_zero(request.nonce) &&
               is_zero(request.toolbox) && is_zero(request.monitor) && is_zero(request.guest);
   return none ? check_snapshot(request) : invalid(kUnusedField);

@@ -62,7 +62,8 @@ inline constexpr uint32_t kAllExtras = 0x7;
 enum class Operation : uint16_t {
   kProbe = 1,        // is everything here that a jail needs?
   kLaunch = 2,       // build an isolate
-  kRemove = 3,       // end an isolate and free all it held; removing nothing is a success
+  kRemove = 3,       // end an isolate and free all it held; removing nothing is a success, but
+                     // ENOENT if its layer is to be kept and is not there
   kList = 4,         // ids of the isolates that exist, after a given id, in order
   kReceipt = 5,      // the signed receipt of an isolate
   kLimits = 6,       // other limits for an isolate that runs; after a failure it has those it had
@@ -97,7 +98,7 @@ struct Request {
   uint64_t disk_bytes;
   uint64_t disk_bytes_per_second;  // read and written each; 0: not limited
   OnOom on_oom;                    // this and all that follow: kLaunch only
-  uint8_t keeps_layer;             // 1: the layer stays until kRemove, and is found again
+  uint8_t keeps_layer;  // 1: the layer stays until a kRemove without it, and is found again
   uint8_t reserved[2];
   uint32_t required;                                // bits of Extra that the caller insists on
   std::array<unsigned char, Digest::kBytes> image;  // kRemoveImage and kSeal too

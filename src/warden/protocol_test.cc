@@ -67,5 +67,21 @@ TEST(WardenProtocol, OnlyALaunchIsAboutAMachine) {
   EXPECT_FALSE(is_taken(removal));
 }
 
+TEST(WardenProtocol, ARemovalMayKeepTheLayerAndNothingElseMay) {
+  Request launch = launch_of_a_machine();
+  Request request = {};
+  request.magic = launch.magic;
+  request.version = launch.version;
+  request.operation = Operation::kRemove;
+  request.sandbox_id = launch.sandbox_id;
+  request.keeps_layer = 1;
+  EXPECT_TRUE(is_taken(request));
+  request.keeps_layer = 2;
+  EXPECT_FALSE(is_taken(request));
+  request.keeps_layer = 1;
+  request.operation = Operation::kFreeze;
+  EXPECT_FALSE(is_taken(request));
+}
+
 }  // namespace
 }  // namespace atl::warden

@@ -187,7 +187,7 @@ void Service::finish_helper(const Errand& helper, int status) {
   if (helper.request.operation == Operation::kSnapshot)
     if (auto thawed = thaw_without_note(host_); !thawed) log_error("thaw", {thawed.error()});
   if (helper.request.operation != Operation::kLaunch) return;
-  // Whatever it had built, nobody was told of: it must not stay.
+  // Whatever it had built, nobody was told of: it must not stay, but for a layer that is kept.
   Message removal = {};
   removal.request = helper.request;
   removal.request.operation = Operation::kRemove;

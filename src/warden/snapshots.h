@@ -22,6 +22,5 @@ struct Cut {
 Result<Cut> cut_snapshot(const Host& host, const Request& request);
 
 Result<void> remove_snapshot(const Host& host, const SnapshotId& id);
-// Sorted.
 
 }  // namespace atl::warden

@@ -93,6 +93,26 @@ TEST_F(WardenSnapshots, AnIsolateThatWasFrozenStaysSo) {
   EXPECT_EQ(client_->ask(simple_request(Operation::kThaw, id_)).status, Status::kOk);
 }
 
+TEST_F(WardenSnapshots, ALayerIsKeptBeyondItsIsolateIfThatIsAsked) {
+  Request release = simple_request(Operation::kRemove, id_);
+  release.keeps_layer = 1;
+  ASSERT_EQ(client_->ask(release).status, Status::kOk);
+  EXPECT_EQ(client_->ask(release).status, Status::kOk) << "it can be repeated";
+  warden_->kill_hard();
+  warden_->start();
+  client_ = Client::connect(directories_.run());
+  EXPECT_EQ(client_->ask(release).status, Status::kOk) << "nobody took it for a dead one's";
+  Request again = launch_request(id_, image_);
+  again.keeps_layer = 1;
+  ASSERT_EQ(client_->ask(again).status, Status::kOk);
+  EXPECT_EQ(client_->ask(release).status, Status::kOk);
+  EXPECT_EQ(client_->ask(simple_request(Operation::kRemove, id_)).status, Status::kOk);
+  Reply gone = client_->ask(release);
+  EXPECT_EQ(gone.status, Status::kFailed);
+  EXPECT_EQ(gone.step, Step::kLayer);
+  EXPECT_EQ(gone.system_errno, ENOENT);
+}
+
 TEST(WardenRequests, ASnapshotMustBeNamedWhereItIsNeededAndNowhereElse) {
   auto parses = [](const Request& request) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(&request);

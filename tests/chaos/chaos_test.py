@@ -20,7 +20,7 @@ RANDOM_KILLS = 200 if LONG else 20
 READY_SECONDS = 1.0
 # What is promised to survive ten times at each point.
 STATE_ROUNDS = 10 if LONG else 1
-STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete", "seal")
+STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete", "seal", "rest")
 
 # Where atolld dies, and the request on whose way that is.
 DAEMON_POINTS = {
@@ -34,6 +34,8 @@ DAEMON_POINTS = {
     "patch.begun": "patch", "patch.limits": "patch", "patch.row": "patch",
     "adopt.row": "restart", "adopt.done": "restart",
     "pause.row": "pause", "pause.frozen": "pause", "resume.thawed": "pause", "resume.row": "pause",
+    "release.row": "rest", "release.done": "rest",
+    "wake.row": "rest", "wake.launched": "rest", "wake.done": "rest",
     "snapshot.cut": "keep", "snapshot.row": "keep", "snapshot.unlisted": "keep",
     "fork.cut": "fork", "fork.made": "fork", "fork.done": "fork",
     "rollback.kept": "roll_back", "rollback.row": "roll_back", "rollback.removed": "roll_back",
@@ -52,6 +54,7 @@ WARDEN_POINTS = {f"launch.{step}": "create" for step in LAUNCH_STEPS} | {
     "remove.begun": "delete", "remove.groups": "delete", "remove.layer": "delete",
     "remove.uids": "delete",
     "freeze.note": "pause", "freeze.group": "pause", "thaw.group": "pause",
+    "release.layer": "rest",
     "snapshot.frozen": "keep", "snapshot.cut": "keep", "snapshot.remove": "keep",
     "volume.create": "store", "volume.remove": "store",
 }
@@ -161,6 +164,24 @@ class Chaos(atoll.SystemTest):
         for verb, state in (("pause", "paused"), ("resume", "running")):
             answer = self.again_until(200, "POST", f"/v1/sandboxes/{self.sandbox}/{verb}")
             self.assertEqual(answer.json["state"], state)
+
+    def rest(self):
+        """What was paused for long has its files, whoever dies while its memory is given back or it
+        goes on; and nobody is told that it runs before it does."""
+        path, kind = f"/v1/sandboxes/{self.sandbox}", {"Content-Type": "application/octet-stream"}
+        written = self.atoll.request("PUT", f"{path}/files/tmp/kept", b"kept", headers=kind)
+        self.assertIn(written.status, (200, 201))
+        self.again_until(200, "PATCH", path, {"files_only_after_ms": 1})
+        self.again_until(200, "POST", f"{path}/pause")
+
+        def rests():
+            shown = self.atoll.try_request("GET", path)
+            return shown.status == 200 and shown.json["pause"] and not shown.json["pause"]["memory"]
+        atoll.wait_for("its memory to be given back", rests, 20)
+        resumed = self.again_until(200, "POST", f"{path}/resume").json
+        self.assertEqual((resumed["state"], resumed["pause"]), ("running", None))
+        self.again_until(200, "PATCH", path, {"files_only_after_ms": None})
+        self.assertEqual(self.again_until(200, "GET", f"{path}/files/tmp/kept").body, b"kept")
 
     def keep(self):
         """A snapshot that was acknowledged is there with its files, and goes when it is deleted."""
@@ -404,7 +425,8 @@ class Chaos(atoll.SystemTest):
         def equal():
             shown = self.atoll.request("GET", "/v1/sandboxes?limit=1000").json["sandboxes"]
             running = sorted(each["id"] for each in shown if each["state"] == "running")
-            return self.atoll.warden_pid and self.atoll.subvolumes() == running
+            layers = sorted("s" + name[1:] for name in self.atoll.subvolumes())  # or kept: "p"
+            return self.atoll.warden_pid and layers == running
         atoll.wait_for("isolates and rows to agree", equal, 10)
 
     def die_at_all(self, program, points):

@@ -264,6 +264,16 @@ def pauses(service, isolation):
         atoll.wait_for("more", lambda: len(service.output(box.id, started)) > printed)
 
 
+@behaviour("gives its memory back when it was paused for long, and has its files after that")
+def rests(service, isolation):
+    with Box(service, isolation, files_only_after_ms=100) as box:
+        box.run("echo kept > /home/user/note")
+        box.call("POST", "/pause")
+        atoll.wait_for("its memory", lambda: not box.call("GET", "").json["pause"]["memory"])
+        equal(box.call("POST", "/resume").json["state"], "running")
+        equal(box.run("cat /home/user/note")["stdout"], "kept\n")
+
+
 @behaviour("snapshots and forks have its files, and say what they do not carry")
 def snapshots(service, isolation):
     with Box(service, isolation) as box:
@@ -340,6 +350,14 @@ def no_snapshots(service, isolation):
     equal((answer.status, answer.json["error"]["code"]), (400, "not_behind_this_wall"))
 
 
+def no_rest(service, isolation):
+    with Box(service, isolation) as box:
+        refusal(box, "PATCH", "", {"files_only_after_ms": 1000}, "files_only_after_ms")
+    answer = service.request("POST", "/v1/sandboxes", {
+        "template": "python", "isolation": isolation, "files_only_after_ms": 1000})
+    equal((answer.status, answer.json["error"]["code"]), (400, "not_behind_this_wall"))
+
+
 # What a wall does not do: the word for it in docs/isolation.md, and that it is refused.
 def limits_of_sentry(service, isolation):
     """A kernel that is a program cannot keep up with a fork bomb: that may end its sandbox, and
@@ -363,6 +381,8 @@ def limits_of_sentry(service, isolation):
 
 NOT_YET = {
     "nothing leaves, and an attempt is in the audit": ("late", late_refusal),
+    "gives its memory back when it was paused for long, and has its files after that":
+        ("refused", no_rest),
     "snapshots and forks have its files, and say what they do not carry":
         ("refused", no_snapshots),
     "is rolled back, and the rollback is undone": ("refused", no_snapshots),

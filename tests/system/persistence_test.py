@@ -40,9 +40,9 @@ class Persistence(atoll.SystemTest):
                 pids.update(int(word) for word in atoll.read(path).split())
         return pids - {0, os.getpid()}
 
-    def lose_power(self, point=None):
+    def lose_power(self, point=None, program="atolld"):
         """Everything that runs is gone at once, and with it all that is in memory: /run too. What
-        was written before is on disk. The next atolld dies at that point, once."""
+        was written before is on disk. The next of that program dies at that point, once."""
         os.sync()
         pids = self.own_processes()
         self.assertGreater(len(pids), 3)
@@ -60,7 +60,7 @@ class Persistence(atoll.SystemTest):
             crash = os.path.join(self.atoll.run_directory, "crash")
             os.makedirs(crash)
             os.chmod(self.atoll.run_directory, 0o755)
-            with open(os.path.join(crash, f"atolld.{point}"), "w") as armed:
+            with open(os.path.join(crash, f"{program}.{point}"), "w") as armed:
                 os.chmod(armed.name, 0o666)
             os.chmod(crash, 0o777)
         self.atoll.up()
@@ -142,6 +142,29 @@ class Persistence(atoll.SystemTest):
             self.assertEqual(run["stdout"], "42\n")
             layer = "p" + sandbox[1:]
             atoll.wait_for("one layer", lambda: self.atoll.subvolumes() == [layer])
+
+    def test_a_launch_that_dies_leaves_the_files(self):
+        sandbox = self.atoll.create(persistence="persistent")["id"]
+        self.sh(sandbox, "echo kept >/home/user/file; sync")
+        self.lose_power("launch.agent", "atoll-warden")
+        self.assertEqual(self.show(sandbox)["state"], "failed")
+        os.kill(self.atoll.daemon_pid, signal.SIGKILL)
+        self.atoll.close()
+        atoll.wait_for("the next start", lambda: self.atoll.try_request(
+            "GET", f"/v1/sandboxes/{sandbox}").status == 200 and
+            self.show(sandbox)["state"] == "running")
+        self.assertEqual(self.sh(sandbox, "cat /home/user/file"), "kept\n")
+
+    def test_what_only_has_its_files_outlives_the_machine(self):
+        sandbox = self.atoll.create(files_only_after_ms=1)["id"]
+        self.sh(sandbox, "echo kept >/home/user/file")
+        self.call("POST", f"/v1/sandboxes/{sandbox}/pause")
+        atoll.wait_for("its memory to be given back",
+                       lambda: not self.show(sandbox)["pause"]["memory"])
+        self.lose_power()
+        self.assertEqual(self.show(sandbox)["state"], "paused")
+        self.call("POST", f"/v1/sandboxes/{sandbox}/resume")
+        self.assertEqual(self.sh(sandbox, "cat /home/user/file"), "kept\n")
 
     def test_memory_is_refused(self):
         body = {"template": "python", "persistence": "checkpoint"}

@@ -137,6 +137,76 @@ class Pause(atoll.SystemTest):
         self.assertEqual(self.atoll.show_exec(sandbox, counter)["state"], "running")
         self.atoll.delete(sandbox)
 
+    def released(self, sandbox):
+        shown = self.call("GET", f"/v1/sandboxes/{sandbox}")
+        return shown["pause"] and not shown["pause"]["memory"] and shown
+
+    def test_memory_is_given_back_where_that_is_allowed(self):
+        never = self.atoll.create()["id"]
+        sandbox = self.atoll.create(files_only_after_ms=300, name="sleeper")["id"]
+        home = f"/v1/sandboxes/{sandbox}"
+        context = self.call("POST", f"{home}/contexts", {
+            "language": "python", "cwd": "/tmp", "env": {"GREETING": "hello"}}, 201)["id"]
+        runs = f"{home}/contexts/{context}/runs"
+        self.call("POST", runs, {"code": "known = 1", "wait": True})
+        counter = self.atoll.start(sandbox, ["python3", "-c", COUNTER])["id"]
+        self.atoll.execute(sandbox, ["sh", "-c", "cd /home/user; echo kept >file; chmod 640 file"])
+        self.pause(never)
+        self.pause(sandbox)
+        shown = atoll.wait_for("its memory to be given back", lambda: self.released(sandbox))
+        lost = {(one["what"], one["id"]) for one in shown["pause"]["not_carried"]}
+        self.assertEqual(lost, {("exec", counter), ("context_state", context)})
+        self.assertEqual((shown["state"], shown["generation"]), ("paused", 1))
+        groups = glob.glob(f"/sys/fs/cgroup/**/atoll/*/{sandbox}", recursive=True)
+        self.assertEqual(groups, [], "something of it is left")
+        self.assertEqual(self.atoll.show_exec(sandbox, counter)["verdict"], "sandbox_gone")
+        self.assertTrue(self.call("GET", f"/v1/sandboxes/{never}")["pause"]["memory"])
+        for method, path, body in (("POST", f"{home}/execs", {"cmd": ["true"]}),
+                                   ("GET", f"{home}/files/home/user/file", None),
+                                   ("POST", f"{home}/snapshots", {}),
+                                   ("POST", runs, {"code": "1"}),
+                                   ("GET", f"{home}/receipt", None)):
+            error = self.call(method, path, body, 409)["error"]
+            self.assertEqual(error["code"], "sandbox_paused", path)
+        self.assertEqual([one["id"] for one in self.call("GET", f"{home}/contexts")["contexts"]],
+                         [context])
+        self.kill("warden_pid", self.atoll.warden_pid)
+        self.kill("daemon_pid", self.atoll.daemon_pid)
+        self.assertTrue(self.released(sandbox))
+        resumed = self.call("POST", f"{home}/resume")
+        self.assertEqual((resumed["state"], resumed["generation"], resumed["pause"]),
+                         ("running", 2, None))
+        self.assertEqual({(one["what"], one["id"]) for one in resumed["not_carried"]}, lost)
+        self.assertEqual(self.atoll.execute(sandbox, ["sh", "-c", "cat /home/user/file; stat -c %a "
+                                                      "/home/user/file"])["stdout"], "kept\n640\n")
+        code = "import os; print('known' in globals(), os.getcwd(), os.environ['GREETING'])"
+        run = self.call("POST", runs, {"code": code, "wait": True})
+        self.assertEqual(run["stdout"], "False /tmp hello\n")
+        # And again, by the command line.
+        self.pause(sandbox)
+        atoll.wait_for("its memory to be given back", lambda: self.released(sandbox))
+        done = self.atoll.cli("resume", "sleeper")
+        self.assertIn(b"context_state " + context.encode() + b" is lost", done.stderr)
+        for each in (sandbox, never):
+            self.atoll.delete(each)
+        atoll.wait_for("the pool to be empty", lambda: self.atoll.subvolumes() == [])
+
+    def test_a_use_wakes_what_has_only_its_files(self):
+        made = self.atoll.cli("create", "--auto-resume", "--files-only-after", "200ms")
+        sandbox = made.stdout.decode().strip()
+        self.atoll.execute(sandbox, ["sh", "-c", "mkdir /tmp/outputs; echo out >/tmp/outputs/kept"])
+        self.pause(sandbox)
+        atoll.wait_for("its memory to be given back", lambda: self.released(sandbox))
+        self.assertEqual(self.atoll.execute(sandbox, ["cat", "/tmp/outputs/kept"])["stdout"],
+                         "out\n")
+        self.pause(sandbox)
+        atoll.wait_for("its memory to be given back", lambda: self.released(sandbox))
+        # Its artifacts are kept when it is deleted, as of any.
+        self.atoll.delete(sandbox)
+        kept = self.atoll.request("GET", f"/v1/sandboxes/{sandbox}/artifacts/kept")
+        self.assertEqual((kept.status, kept.body), (200, b"out\n"))
+        atoll.wait_for("the pool to be empty", lambda: self.atoll.subvolumes() == [])
+
     def test_many_pauses_at_once_and_the_command_line(self):
         sandbox = self.atoll.create(name="work")["id"]
         counter = self.atoll.start(sandbox, ["python3", "-c", COUNTER])["id"]

@@ -1,4 +1,4 @@
-// What a fork or rollback leaves behind, as JSON.
+// What a fork, a rollback or a pause without memory leaves behind, as JSON.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,7 @@
 #include "api/v1/pause.h"
 
 #include "api/json_reply.h"
+#include "api/v1/not_carried_json.h"
 #include "api/v1/sandbox_json.h"
 #include "api/v1/sandboxes.h"
 #include "sandbox/pause.h"
@@ -21,8 +22,11 @@ http::Task<Reply> pause(Call& call, Sandboxes& sandboxes) {
 
 http::Task<Reply> resume(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
+  auto lost = sandbox::decode_not_carried(sandbox->row().released.value_or(""));
   ATOLL_CO_TRY_VOID(co_await Pause::end(sandbox));
-  co_return std::optional(json_reply(200, sandbox_json(sandbox->row(), sandbox.get())));
+  boost::json::object object = sandbox_json(sandbox->row(), sandbox.get());
+  object["not_carried"] = not_carried_json(lost);
+  co_return std::optional(json_reply(200, object));
 }
 
 }  // namespace

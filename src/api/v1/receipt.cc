@@ -9,6 +9,7 @@ namespace {
 // The text is the notary's, byte for byte: what was signed is not taken apart here.
 http::Task<Reply> show(Call& call, sandbox::Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<sandbox::Sandbox> sandbox, named_sandbox(call, sandboxes));
+  if (sandbox->row().released) co_return sandbox::not_running(*sandbox);
   isolate::Driver& driver = sandboxes.services().driver;
   ATOLL_CO_TRY(std::string receipt, co_await driver.receipt(sandbox->id()));
   http::Response response;

@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 
+#include "api/v1/not_carried_json.h"
 #include "api/v1/volumes.h"
 #include "base/clock.h"
 
@@ -53,6 +54,24 @@ json::object network_json(const std::string& stored) {
   return network;
 }
 
+// Of one that lives its row may still say what it was made as.
+bool is_paused(const store::SandboxRow& row) {
+  return row.paused_at_ms != 0 && (row.state == "running" || row.state == "creating");
+}
+
+// Of one that is paused: since when, and whether it has more than its files.
+json::value pause_json(const store::SandboxRow& row, const Sandbox* live) {
+  if (!is_paused(row)) return nullptr;
+  bool memory = live ? sandbox::holds_memory(*live) : !row.released;
+  std::vector<sandbox::NotCarried> lost;
+  if (!memory) lost = sandbox::decode_not_carried(row.released.value_or(""));
+  json::object pause;
+  pause["since"] = to_rfc3339(WallTime{std::chrono::milliseconds(row.paused_at_ms)});
+  pause["memory"] = memory;
+  pause["not_carried"] = not_carried_json(lost);
+  return pause;
+}
+
 }  // namespace
 
 json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
@@ -60,9 +79,11 @@ json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
   object["id"] = row.id.view();
   object["name"] = nullptr;
   if (row.name) object["name"] = *row.name;
-  bool paused = row.state == "running" && row.paused_at_ms != 0;
+  bool paused = is_paused(row);
   std::string_view stored = paused ? "paused" : std::string_view(row.state);
-  object["state"] = live ? sandbox::state_name(live->state()) : stored;
+  // One that is being brought back is paused until it is.
+  bool shows_live = live && !(paused && live->state() == sandbox::State::kCreating);
+  object["state"] = shows_live ? sandbox::state_name(live->state()) : stored;
   object["template"] = row.template_name;
   object["isolation"] = row.isolation;
   object["limits"] = limits_json(row);
@@ -74,6 +95,8 @@ json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
   if (ends_at) object["ends_at"] = to_rfc3339(*ends_at);
   object["on_ttl"] = row.on_ttl;
   object["auto_resume"] = row.auto_resume;
+  object["files_only_after_ms"] = or_null(row.files_only_after_ms);
+  object["pause"] = pause_json(row, live);
   object["checkpoint"] = row.checkpoint;
   object["persistence"] = row.persistence;
   object["network"] = network_json(row.network);

@@ -225,6 +225,8 @@ Result<CreateSandbox> parse_create(std::string_view body) {
       reader.optional_integer("idle_ttl_ms", sandbox::kMinIdleTtlMs, sandbox::kMaxTtlMs);
   request.on_ttl = parse_on_ttl(reader).value_or("delete");
   request.auto_resume = reader.optional_boolean("auto_resume").value_or(false);
+  request.files_only_after_ms =
+      reader.optional_integer("files_only_after_ms", 1, sandbox::kMaxTtlMs);
   request.checkpoint = parse_checkpoint(reader).value_or("none");
   request.persistence = parse_persistence(reader);
   request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
@@ -248,6 +250,9 @@ Result<ChangeSandbox> parse_change(std::string_view body) {
   if (reader.is_null("idle_ttl_ms")) request.idle_ttl_ms = 0;
   request.on_ttl = parse_on_ttl(reader);
   request.auto_resume = reader.optional_boolean("auto_resume");
+  request.files_only_after_ms =
+      reader.optional_integer("files_only_after_ms", 1, sandbox::kMaxTtlMs);
+  if (reader.is_null("files_only_after_ms")) request.files_only_after_ms = 0;
   request.checkpoint = parse_checkpoint(reader);
   TextPairs metadata = reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes);
   if (reader.has("metadata")) request.metadata = to_json_text(metadata);
