@@ -8,6 +8,8 @@ namespace {
 
 using store::Isolation;
 
+constexpr std::string_view kFilesOnly = "files_only_after_ms";
+
 bool is_jail(const store::SandboxRow& row) { return row.isolation == "jail"; }
 
 Error refused(const store::SandboxRow& row, const std::string& what, std::string_view field) {
@@ -62,7 +64,7 @@ Result<void> check_wall(const store::SandboxRow& row) {
   if (row.snapshot)
     return refused(row, "cannot begin with the files of a snapshot yet", "snapshot");
   if (row.files_only_after_ms != 0)
-    return refused(row, "cannot keep its files without its memory yet", "files_only_after_ms");
+    return refused(row, "cannot keep its files without its memory yet", kFilesOnly);
   if (row.checkpoint != "none")
     return refused(row, "cannot be kept as a snapshot yet", "checkpoint");
   return {};

@@ -425,8 +425,10 @@ class Chaos(atoll.SystemTest):
         def equal():
             shown = self.atoll.request("GET", "/v1/sandboxes?limit=1000").json["sandboxes"]
             running = sorted(each["id"] for each in shown if each["state"] == "running")
+            if not self.atoll.warden_pid:
+                return False
             layers = sorted("s" + name[1:] for name in self.atoll.subvolumes())  # or kept: "p"
-            return self.atoll.warden_pid and layers == running
+            return layers == running
         atoll.wait_for("isolates and rows to agree", equal, 10)
 
     def die_at_all(self, program, points):

@@ -160,11 +160,11 @@ class Upgrade(atoll.SystemTest):
 
     def test_a_warden_of_another_version_is_503_until_both_match(self):
         sandbox = self.atoll.create()["id"]
-        self.atoll.install("atoll-warden", "warden-speaking-6")
+        self.atoll.install("atoll-warden", "warden-speaking-9")
         self.atoll.restart("--warden")
         answer = self.atoll.request("POST", "/v1/sandboxes", {"template": "python"})
         self.assertEqual(answer.status, 503, answer.body)
-        self.assertIn("speaks version 6, this one 5", answer.body.decode())
+        self.assertIn("speaks version 9, this one 6", answer.body.decode())
         self.check_sandbox(sandbox)
         self.atoll.install("atoll-warden")
         self.assertEqual(self.atoll.restart()["outcome"], "done")
