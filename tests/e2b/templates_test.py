@@ -225,8 +225,9 @@ class Templates(door.DoorTest):
             Template.get_build_status(info)
         self.assertFalse(Template.exists("theirs"))
         self.assertTrue(Template.exists("theirs", api_key=other))
+        self.assertEqual(self.door("DELETE", "/templates/theirs%3Av1", other), 404)
         for key, status in ((os.environ["E2B_API_KEY"], 404), (other, 204), (other, 404)):
-            self.assertEqual(self.door("DELETE", "/templates/theirs", key), status)
+            self.assertEqual(self.door("DELETE", "/templates/theirs%3Adefault", key), status)
 
     def door(self, method, path, key=None, data=None):
         headers = {"X-API-Key": key} if key else {}

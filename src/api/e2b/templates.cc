@@ -218,7 +218,12 @@ http::Task<Reply> remove(Call& call, Desk desk) {
         co_await desk.plane.snapshots.remove(call.tenant, *id, store::Orphans::kAdopt));
     co_return std::optional(with_status(204));
   }
-  ATOLL_CO_TRY_VOID(co_await desk.plane.builds.remove(call.tenant, given));
+  // All versions go; a tag alone is taken away by its own call.
+  ATOLL_CO_TRY(TaggedName named, parse_tagged(given));
+  if (named.tag != sandbox::kDefaultTag)
+    co_return Error(Code::kNotFound, "there is no template " + given)
+        .with_reason("template_not_found");
+  ATOLL_CO_TRY_VOID(co_await desk.plane.builds.remove(call.tenant, named.name));
   co_return std::optional(with_status(204));
 }
 
