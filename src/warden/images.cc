@@ -2,12 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <memory>
 
 #include "base/file.h"
+#include "linux/directory_lock.h"
 #include "linux/erofs_mount.h"
 #include "linux/mounts.h"
 #include "linux/root_file.h"
@@ -38,10 +38,8 @@ Result<void> mount_image(const Host& host, const Digest& digest) {
   ATOLL_TRY(Fd file, linux::open_root_file(host.stored_images.get(), name + ".erofs", O_RDONLY));
   std::string target = mount_point(host, name);
   if (is_mounted(target)) return {};
-  // A lock belongs to an open file, not to a process: host.images is shared by all helpers.
-  ATOLL_TRY(Fd lock, open_at(host.images.get(), ".", O_RDONLY | O_DIRECTORY));
-  while (flock(lock.get(), LOCK_EX) != 0)
-    if (errno != EINTR) return Error::system("lock the images");
+  // The jail may be cloned at this moment, with a copy of every descriptor.
+  ATOLL_TRY(auto lock, linux::DirectoryLock::acquire(host.images.get()));
   if (is_mounted(target)) return {};
   ATOLL_TRY_VOID(make_directory(target, 0700));
   return linux::mount_erofs(file.get(), target);
