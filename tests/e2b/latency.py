@@ -18,7 +18,8 @@ import door  # noqa: E402
 import e2b  # noqa: E402
 import e2b_code_interpreter  # noqa: E402
 
-ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+CREATES = 50  # all alive at once: more do not fit into the budget of a small host
 
 
 def median_ms(call, rounds=ROUNDS, between=0.0):
@@ -53,14 +54,14 @@ class Bench(door.DoorTest):
             connection.request("DELETE", f"/v1/sandboxes/{made['id']}", headers=fields)
             connection.getresponse().read()
         return {"plain /v1 exec of bash -l -c true": median_ms(run),
-                "plain /v1 create and delete": median_ms(create, between=0.2)}
+                "plain /v1 create and delete": median_ms(create, CREATES, between=0.2)}
 
     def python(self):
         made = []
 
         def create():
             made.append(e2b.Sandbox.create())
-        figures = {"Python Sandbox.create()": median_ms(create, between=0.2)}
+        figures = {"Python Sandbox.create()": median_ms(create, CREATES, between=0.2)}
         sandbox = made.pop()
         for one in made:
             one.kill()
@@ -79,7 +80,7 @@ class Bench(door.DoorTest):
             return {}
         directory = clients.node_directory()
         shutil.copy(os.path.join(clients.HERE, "latency.mjs"), directory)
-        done = subprocess.run(["node", "latency.mjs", str(ROUNDS)], cwd=directory, check=True,
+        done = subprocess.run(["node", "latency.mjs", str(ROUNDS), str(CREATES)], cwd=directory, check=True,
                               capture_output=True, text=True, timeout=600)
         return json.loads(done.stdout)
 
