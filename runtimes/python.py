@@ -38,7 +38,10 @@ def _atoll_wait(make_context):
     if "ssl" in sys.modules:  # what IPython imports draws nothing from it, and to add costs memory
         hooks.append(lambda: sys.modules["ssl"].RAND_add(os.urandom(32), 32.0))
     serve_context = make_context("ATOLL_ZYGOTE" in os.environ)
-    os.environ.pop("ATOLL_ZYGOTE", None)
+    if "ATOLL_ZYGOTE" in os.environ and "threading" in sys.modules:
+        _atoll_forget_threads()
+    for name in ("ATOLL_ZYGOTE", "GLIBC_TUNABLES"):
+        os.environ.pop(name, None)
     os.register_at_fork = register
     compile("pass", "<string>", "exec")  # the first time costs a millisecond
     modules = set(sys.modules)
@@ -76,6 +79,20 @@ def _atoll_wait(make_context):
     code = code.decode()
     sys.orig_argv[:] = ["python3", "-c", code]
     return code, modules
+
+
+# Of a thread that a module started and ended, the C library keeps the stack, which cannot be copied.
+# Of one that is waited for it does not, and gives up the others too (GLIBC_TUNABLES says so).
+def _atoll_forget_threads():
+    with open("/proc/self/maps") as maps:
+        if not any(" ---p 00000000 00:00 0 " in line for line in maps):
+            return
+    import ctypes
+
+    library, thread = ctypes.CDLL(None), ctypes.c_ulong()
+    begin = ctypes.cast(library.getpid, ctypes.c_void_p)
+    if library.pthread_create(ctypes.byref(thread), None, begin, None) == 0:
+        library.pthread_join(thread, None)
 
 
 # What the modules themselves do after a fork, and what they do not: a copy may even have the number

@@ -108,6 +108,10 @@ agent::Start zygote_start(agent::Start waiting) {
   for (std::string& variable : waiting.environment)
     for (std::string_view name : {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "MKL_NUM_THREADS="})
       if (variable.starts_with(name)) variable = std::string(name) + "1";
+  // Of a thread that a module starts and ends while it is imported, the C library keeps a stack and
+  // an arena, with reserved memory that cannot be copied.
+  waiting.environment.push_back(
+      "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.pthread.stack_cache_size=0");
   waiting.environment.push_back("ATOLL_ZYGOTE=1");
   return waiting;
 }

@@ -130,7 +130,9 @@ TEST_F(ZygotesTest, AfterAFailureTheTemplateStartsColdForAWhile) {
 TEST(ZygoteStart, LibrariesStartNoThreads) {
   agent::Start waiting{
       .arguments = {"python3"}, .environment = {"OMP_NUM_THREADS=4", "PATH=/bin"}, .directory = {}};
-  std::vector<std::string> wanted = {"OMP_NUM_THREADS=1", "PATH=/bin", "ATOLL_ZYGOTE=1"};
+  std::vector<std::string> wanted = {
+      "OMP_NUM_THREADS=1", "PATH=/bin",
+      "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.pthread.stack_cache_size=0", "ATOLL_ZYGOTE=1"};
   EXPECT_EQ(zygote_start(waiting).environment, wanted);
 }
 

@@ -8,6 +8,7 @@ import atoll
 from contexts_test import ContextCase
 
 CHART = "application/vnd.atoll.chart+json"
+COPIES = 100
 FRAME = "application/vnd.atoll.dataframe+json"
 
 
@@ -135,6 +136,48 @@ class DataTest(ContextCase, atoll.ImageTest):
                            "a.plot([1], [2]); b.bar(['x'], [1]); f.suptitle('both')")
         self.assertEqual((chart["type"], chart["title"]), ("superchart", "both"))
         self.assertEqual([one["type"] for one in chart["elements"]], ["line", "bar"])
+
+
+class CopiedDataTest(DataTest):
+    """The same in interpreters that are copies of one that has imported all of it."""
+    pool = True
+    toolbox = True
+
+    def setUp(self):
+        def copied():
+            made = self.atoll.create(template=self.template)
+            if made["timings"]["from_zygote"]:
+                return made["id"]
+            self.atoll.delete(made["id"])
+            return None
+        self.sandbox = atoll.wait_for("a copy", copied, 120)
+        self.base = f"/v1/sandboxes/{self.sandbox}/contexts"
+
+    def test_no_two_draw_the_same(self):
+        code = ("import sys; assert 'pandas' in sys.modules and 'matplotlib.pyplot' in sys.modules\n"
+                "import os, random, uuid, tempfile, numpy\n"
+                "print(os.urandom(8).hex(), random.random(), numpy.random.rand(), uuid.uuid4(),\n"
+                "      numpy.random.default_rng().random(), tempfile.mktemp())")
+        seen = []
+        while len(seen) < COPIES:
+            answer = self.atoll.request("POST", "/v1/run", {"template": self.template, "code": code})
+            self.assertEqual((answer.status, answer.json["verdict"]), (200, "ok"), answer.body)
+            self.assertTrue(answer.json["timings"]["from_zygote"], answer.body)
+            seen.append(answer.json["stdout"].split())
+        for column in zip(*seen):
+            self.assertEqual(len(set(column)), COPIES)
+
+    def test_libraries_work_in_threads_too(self):
+        done = self.run_code(self.context(), "import numpy as np, threading, pandas as pd\n"
+                             "def work(n):\n"
+                             "    a = np.random.rand(300, 300)\n"
+                             "    good.append(np.allclose(a @ np.linalg.inv(a), np.eye(300)))\n"
+                             "good, threads = [], [threading.Thread(target=work, args=[n])"
+                             " for n in range(8)]\n"
+                             "for one in threads: one.start()\n"
+                             "for one in threads: one.join()\n"
+                             "sum(good), int(pd.Series(range(10**6)).sum())")
+        self.assertEqual(done["results"][0]["mime"]["text/plain"], "(8, 499999500000)", done)
 
 
 if __name__ == "__main__":

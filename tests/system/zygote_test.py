@@ -3,6 +3,7 @@ import os
 import signal
 
 import atoll
+import small_root
 
 COPIES = 100
 LOOK = ("import os\n"
@@ -94,6 +95,42 @@ class ZygoteTest(atoll.SystemTest):
         self.atoll.delete(made)
         atoll.wait_for("a zygote", lambda: self.counted("atoll_zygotes") >= 1)
         self.run_copied("print(1)")
+
+
+class ThreadedTest(atoll.SystemTest):
+    """A template whose module starts a thread while it is imported, and ends it."""
+    pool = True
+    toolbox = True
+    MODULE = (b"import threading\ndone = threading.Thread(target=lambda: bytearray(200000))\n"
+              b"done.start()\ndone.join()\n")
+    # More threads than the zygote had, each with memory of its own to take and give up, and a child
+    # that is told nothing of how the zygote was started.
+    PROGRAM = ("import os, subprocess, sys, threading\nassert 'threaded' in sys.modules\n"
+               "def work():\n    for size in range(100, 300000, 50000):\n"
+               "        [bytearray(size) for _ in range(20)]\n    done.append(1)\n"
+               "done, all = [], [threading.Thread(target=work) for _ in range(30)]\n"
+               "for one in all: one.start()\nfor one in all: one.join()\n"
+               "seen = subprocess.run(['env'], capture_output=True, text=True).stdout\n"
+               "print(len(done), 'GLIBC' in seen, 'ATOLL' in seen, 'GLIBC_TUNABLES' in os.environ)")
+
+    def test_a_thread_that_has_ended_is_no_hindrance(self):
+        more = ('files = "files"\n[context]\nlanguage = "python"\npreload = ["threaded"]\n'
+                '[[run]]\nlanguage = "python"\nfile = "main.py"\n'
+                'inline = ["python3", "-c", "{code}"]\ncommand = ["python3", "{file}"]\n'
+                '[pool]\nwarm = 1\n')
+        path = "files/usr/lib/python3/dist-packages/threaded.py"
+        data = small_root.pack("threaded", 'template = "python"', {path: self.MODULE}, more)
+        answer = self.atoll.request("PUT", "/v1/templates/threaded/pack", data,
+                                    headers={"Content-Type": "application/x-tar"})
+        self.assertIn(answer.status, (200, 202), answer.body)
+
+        def copied():
+            answer = self.atoll.request("POST", "/v1/run",
+                                        {"template": "threaded", "code": self.PROGRAM})
+            return answer.status == 200 and answer.json["timings"]["from_zygote"] and answer.json
+        ran = atoll.wait_for("a copy", copied, 120)
+        self.assertEqual((ran["verdict"], ran["stdout"]), ("ok", "30 False False False\n"), ran)
+        self.assertEqual(self.atoll.request("DELETE", "/v1/templates/threaded").status, 204)
 
 
 if __name__ == "__main__":
