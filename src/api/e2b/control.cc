@@ -2,7 +2,7 @@
 
 #include <boost/json/array.hpp>
 
-#include "api/e2b/failure.h"
+#include "api/e2b/control_route.h"
 #include "api/e2b/sandbox_json.h"
 #include "api/e2b/sandbox_list.h"
 #include "api/e2b/sandbox_request.h"
@@ -131,28 +131,22 @@ http::Task<Reply> refuse_missing(Call& call, Plane plane) {
 }  // namespace
 
 void add_control_routes(Router& router, Plane plane) {
-  auto make = [plane](Method method, const char* pattern, auto action) -> Route {
-    Route route{method, pattern, [plane, action](Call& call) { return action(call, plane); }};
-    route.credential = Route::Credential::kApiKey;
-    route.failure = control_failure;
-    return route;
-  };
-  Route first = make(Method::kPost, "/sandboxes", create_first);
-  Route second = make(Method::kPost, "/v2/sandboxes", create_second);
+  Route first = control_route(Method::kPost, "/sandboxes", plane, create_first);
+  Route second = control_route(Method::kPost, "/v2/sandboxes", plane, create_second);
   for (Route* route : {&first, &second}) {
     route->effect = Route::Effect::kCreates;
     router.add(std::move(*route));
   }
   for (const char* pattern : {"/sandboxes", "/v2/sandboxes"})
-    router.add(make(Method::kGet, pattern, list));
+    router.add(control_route(Method::kGet, pattern, plane, list));
   for (const char* pattern : {"/sandboxes/{id}/connect", "/v2/sandboxes/{id}/connect"})
-    router.add(make(Method::kPost, pattern, connect));
-  router.add(make(Method::kGet, "/sandboxes/{id}", show));
-  router.add(make(Method::kDelete, "/sandboxes/{id}", remove));
-  router.add(make(Method::kPost, "/sandboxes/{id}/timeout", set_timeout));
-  router.add(make(Method::kPut, "/sandboxes/{id}/network", set_network));
+    router.add(control_route(Method::kPost, pattern, plane, connect));
+  router.add(control_route(Method::kGet, "/sandboxes/{id}", plane, show));
+  router.add(control_route(Method::kDelete, "/sandboxes/{id}", plane, remove));
+  router.add(control_route(Method::kPost, "/sandboxes/{id}/timeout", plane, set_timeout));
+  router.add(control_route(Method::kPut, "/sandboxes/{id}/network", plane, set_network));
   for (const Endpoint& missing : kMissing)
-    router.add(make(missing.method, missing.pattern, refuse_missing));
+    router.add(control_route(missing.method, missing.pattern, plane, refuse_missing));
 }
 
 }  // namespace atl::api::e2b

@@ -4,7 +4,7 @@
 
 #include <boost/json/array.hpp>
 
-#include "api/e2b/failure.h"
+#include "api/e2b/control_route.h"
 #include "api/json_reply.h"
 #include "api/query.h"
 #include "base/clock.h"
@@ -86,15 +86,8 @@ http::Task<Reply> show_several(Call& call, Plane plane) {
 }  // namespace
 
 void add_metrics_routes(Router& router, Plane plane) {
-  auto add = [&](const char* pattern, auto action) {
-    Route route{http::Method::kGet, pattern,
-                [plane, action](Call& call) { return action(call, plane); }};
-    route.credential = Route::Credential::kApiKey;
-    route.failure = control_failure;
-    router.add(std::move(route));
-  };
-  add("/sandboxes/metrics", show_several);
-  add("/sandboxes/{id}/metrics", show);
+  router.add(control_route(http::Method::kGet, "/sandboxes/metrics", plane, show_several));
+  router.add(control_route(http::Method::kGet, "/sandboxes/{id}/metrics", plane, show));
 }
 
 }  // namespace atl::api::e2b

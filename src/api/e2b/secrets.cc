@@ -3,7 +3,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 
-#include "api/e2b/failure.h"
+#include "api/e2b/control_route.h"
 #include "api/json_reader.h"
 #include "api/json_reply.h"
 #include "api/query.h"
@@ -131,17 +131,11 @@ http::Task<Reply> remove(Call& call, Plane plane) {
 }  // namespace
 
 void add_secret_routes(Router& router, Plane plane) {
-  auto make = [plane](Method method, const char* pattern, auto action) -> Route {
-    Route route{method, pattern, [plane, action](Call& call) { return action(call, plane); }};
-    route.credential = Route::Credential::kApiKey;
-    route.failure = control_failure;
-    return route;
-  };
-  router.add(make(Method::kGet, "/secrets", list));
-  router.add(make(Method::kPost, "/secrets", create));
-  router.add(make(Method::kGet, "/secrets/{secret}", show));
-  router.add(make(Method::kPost, "/secrets/{secret}", renew));
-  router.add(make(Method::kDelete, "/secrets/{secret}", remove));
+  router.add(control_route(Method::kGet, "/secrets", plane, list));
+  router.add(control_route(Method::kPost, "/secrets", plane, create));
+  router.add(control_route(Method::kGet, "/secrets/{secret}", plane, show));
+  router.add(control_route(Method::kPost, "/secrets/{secret}", plane, renew));
+  router.add(control_route(Method::kDelete, "/secrets/{secret}", plane, remove));
 }
 
 }  // namespace atl::api::e2b

@@ -2,7 +2,7 @@
 
 #include <boost/json/array.hpp>
 
-#include "api/e2b/failure.h"
+#include "api/e2b/control_route.h"
 #include "api/e2b/sandbox_json.h"
 #include "api/e2b/sandbox_request.h"
 #include "api/json_reader.h"
@@ -182,17 +182,11 @@ http::Task<Reply> resume_sandbox(Call& call, Plane plane, uint64_t timeout_ms) {
 }
 
 void add_state_routes(Router& router, Plane plane) {
-  auto make = [plane](Method method, const char* pattern, auto action) -> Route {
-    Route route{method, pattern, [plane, action](Call& call) { return action(call, plane); }};
-    route.credential = Route::Credential::kApiKey;
-    route.failure = control_failure;
-    return route;
-  };
-  router.add(make(Method::kPost, "/sandboxes/{id}/pause", pause));
-  router.add(make(Method::kPost, "/sandboxes/{id}/resume", resume));
-  router.add(make(Method::kPost, "/sandboxes/{id}/snapshots", cut));
-  router.add(make(Method::kGet, "/snapshots", list));
-  Route forks = make(Method::kPost, "/sandboxes/{id}/fork", fork);
+  router.add(control_route(Method::kPost, "/sandboxes/{id}/pause", plane, pause));
+  router.add(control_route(Method::kPost, "/sandboxes/{id}/resume", plane, resume));
+  router.add(control_route(Method::kPost, "/sandboxes/{id}/snapshots", plane, cut));
+  router.add(control_route(Method::kGet, "/snapshots", plane, list));
+  Route forks = control_route(Method::kPost, "/sandboxes/{id}/fork", plane, fork);
   forks.time = Route::Time::kLong;
   router.add(std::move(forks));
 }

@@ -3,7 +3,7 @@
 #include <boost/json/array.hpp>
 
 #include "api/e2b/build_definition.h"
-#include "api/e2b/failure.h"
+#include "api/e2b/control_route.h"
 #include "api/json_reader.h"
 #include "api/json_reply.h"
 #include "sandbox/template_builds.h"
@@ -96,15 +96,9 @@ http::Task<Reply> list(Call& call, Plane plane) {
 }  // namespace
 
 void add_template_tag_routes(Router& router, Plane plane) {
-  auto make = [plane](Method method, const char* pattern, auto action) -> Route {
-    Route route{method, pattern, [plane, action](Call& call) { return action(call, plane); }};
-    route.credential = Route::Credential::kApiKey;
-    route.failure = control_failure;
-    return route;
-  };
-  router.add(make(Method::kPost, "/templates/tags", assign));
-  router.add(make(Method::kDelete, "/templates/tags", remove));
-  router.add(make(Method::kGet, "/templates/{template}/tags", list));
+  router.add(control_route(Method::kPost, "/templates/tags", plane, assign));
+  router.add(control_route(Method::kDelete, "/templates/tags", plane, remove));
+  router.add(control_route(Method::kGet, "/templates/{template}/tags", plane, list));
 }
 
 }  // namespace atl::api::e2b

@@ -3,7 +3,7 @@
 #include <boost/json/array.hpp>
 
 #include "api/e2b/build_script.h"
-#include "api/e2b/failure.h"
+#include "api/e2b/control_route.h"
 #include "api/e2b/sandbox_request.h"
 #include "api/json_reply.h"
 #include "api/query.h"
@@ -231,19 +231,14 @@ http::Task<Reply> remove(Call& call, Desk desk) {
 
 void add_template_routes(Router& router, Plane plane, TemplateOrders& orders) {
   Desk desk{plane, orders};
-  auto make = [desk](Method method, const char* pattern, auto action) -> Route {
-    Route route{method, pattern, [desk, action](Call& call) { return action(call, desk); }};
-    route.credential = Route::Credential::kApiKey;
-    route.failure = control_failure;
-    return route;
-  };
-  router.add(make(Method::kPost, "/v3/templates", announce));
-  router.add(make(Method::kGet, "/templates/{template}/files/{hash}", link_upload));
-  router.add(make(Method::kPost, "/v2/templates/{template}/builds/{build}", begin));
-  router.add(make(Method::kGet, "/templates/{template}/builds/{build}/status", show));
-  router.add(make(Method::kGet, "/templates/aliases/{alias}", find_alias));
-  router.add(make(Method::kDelete, "/templates/{template}", remove));
-  Route upload = make(Method::kPut, "/e2b/uploads/{token}", receive_upload);
+  router.add(control_route(Method::kPost, "/v3/templates", desk, announce));
+  router.add(control_route(Method::kGet, "/templates/{template}/files/{hash}", desk, link_upload));
+  router.add(control_route(Method::kPost, "/v2/templates/{template}/builds/{build}", desk, begin));
+  router.add(
+      control_route(Method::kGet, "/templates/{template}/builds/{build}/status", desk, show));
+  router.add(control_route(Method::kGet, "/templates/aliases/{alias}", desk, find_alias));
+  router.add(control_route(Method::kDelete, "/templates/{template}", desk, remove));
+  Route upload = control_route(Method::kPut, "/e2b/uploads/{token}", desk, receive_upload);
   upload.body = Route::Body::kStream;
   upload.admit = [desk](const http::Request&, const std::vector<std::string>& parameters) {
     auto link = desk.orders.find_link(parameters.at(0), desk.now());

@@ -2,7 +2,7 @@
 
 #include <boost/json/array.hpp>
 
-#include "api/e2b/failure.h"
+#include "api/e2b/control_route.h"
 #include "api/json_reader.h"
 #include "api/json_reply.h"
 #include "api/v1/volumes.h"
@@ -85,16 +85,10 @@ Result<std::vector<sandbox::WantedVolume>> parse_volume_mounts(const json::objec
 }
 
 void add_volume_routes(Router& router, Plane plane) {
-  auto add = [&router, plane](Method method, const char* pattern, auto action) {
-    Route route{method, pattern, [plane, action](Call& call) { return action(call, plane); }};
-    route.credential = Route::Credential::kApiKey;
-    route.failure = control_failure;
-    router.add(std::move(route));
-  };
-  add(Method::kPost, "/volumes", create);
-  add(Method::kGet, "/volumes", list);
-  add(Method::kGet, "/volumes/{volume}", show);
-  add(Method::kDelete, "/volumes/{volume}", remove);
+  router.add(control_route(Method::kPost, "/volumes", plane, create));
+  router.add(control_route(Method::kGet, "/volumes", plane, list));
+  router.add(control_route(Method::kGet, "/volumes/{volume}", plane, show));
+  router.add(control_route(Method::kDelete, "/volumes/{volume}", plane, remove));
 }
 
 }  // namespace atl::api::e2b
