@@ -81,8 +81,8 @@ def _atoll_wait(make_context):
     return code, modules
 
 
-# Of a thread that a module started and ended, the C library keeps the stack, which cannot be copied.
-# Of one that is waited for it does not, and gives up the others too (GLIBC_TUNABLES says so).
+# Of a thread that a module started and ended the C library keeps the stack, which cannot be
+# copied. Of one that is waited for it does not, and gives up the others too (GLIBC_TUNABLES).
 def _atoll_forget_threads():
     with open("/proc/self/maps") as maps:
         if not any(" ---p 00000000 00:00 0 " in line for line in maps):

@@ -80,8 +80,8 @@ class Bench(door.DoorTest):
             return {}
         directory = clients.node_directory()
         shutil.copy(os.path.join(clients.HERE, "latency.mjs"), directory)
-        done = subprocess.run(["node", "latency.mjs", str(ROUNDS), str(CREATES)], cwd=directory, check=True,
-                              capture_output=True, text=True, timeout=600)
+        done = subprocess.run(["node", "latency.mjs", str(ROUNDS), str(CREATES)], cwd=directory,
+                              check=True, capture_output=True, text=True, timeout=600)
         return json.loads(done.stdout)
 
     def test_print_medians(self):
