@@ -23,12 +23,12 @@ HeaderSetting setting(std::string_view host, std::string name, std::string value
 class HeaderWriteTest : public testing::Test {
  protected:
   Result<std::string> write(std::vector<HeaderSetting> settings, bool is_tls = true,
-                            std::string_view path = "/v1/a") {
+                            std::string_view path = "/v1/a", std::string_view head = kHead) {
     SwapPlace place{&host_, path, is_tls};
     auto find = [this](const std::string& name) -> const Secret* {
       return name == secret_.name ? &secret_ : nullptr;
     };
-    return write_headers(kHead, place, settings, find);
+    return write_headers(head, place, settings, find);
   }
   void expect_refused(const Result<std::string>& written) {
     ASSERT_FALSE(written.ok());
@@ -124,6 +124,34 @@ TEST_F(HeaderWriteTest, PlainTextGoesUnencryptedToo) {
   auto written = write({setting("api.example.com", "X-A", "v")}, false);
   ASSERT_TRUE(written.ok());
   EXPECT_NE(written->find("X-A: v\r\n\r\n"), std::string::npos);
+}
+
+TEST_F(HeaderWriteTest, AProgramCannotHaveASetFieldTakenOutOnTheWay) {
+  HeaderSetting set = setting("api.example.com", "X-Tenant", "acme");
+  for (const char* line : {"Connection: X-Tenant\r\n", "connection: keep-alive ,x-tenant\r\n",
+                           "Connection: close\r\nConnection: a, X-TENANT\r\n"}) {
+    std::string head = std::string("GET / HTTP/1.1\r\nHost: api.example.com\r\n") + line + "\r\n";
+    auto written = write({set}, true, "/", head);
+    ASSERT_FALSE(written.ok()) << line;
+    EXPECT_EQ(written.error().reason(), "bad_http");
+  }
+  std::string head =
+      "GET / HTTP/1.1\r\nHost: api.example.com\r\nConnection: keep-alive, X-Tenan\r\n\r\n";
+  EXPECT_TRUE(write({set}, true, "/", head).ok());
+}
+
+TEST_F(HeaderWriteTest, ManyLargeSecretsAreNotWrittenOut) {
+  secret_.value = std::string(16 * 1024, 's');
+  std::string value;
+  for (int i = 0; i < 7; ++i) value += "${secrets.my-key}";
+  EXPECT_TRUE(write({setting("api.example.com", "X-A", value)}).ok());
+  auto written = write({setting("api.example.com", "X-A", value + "${secrets.my-key}")});
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().reason(), "bad_http");
+  auto two = write({setting("api.example.com", "X-A", value),
+                    setting("api.example.com", "X-B", value)});
+  ASSERT_FALSE(two.ok());
+  EXPECT_EQ(two.error().reason(), "bad_http");
 }
 
 }  // namespace

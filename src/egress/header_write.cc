@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "http/message.h"
+#include "http/parser.h"
 
 namespace atl::egress {
 namespace {
@@ -45,6 +46,7 @@ Result<std::string> fill_value(const HeaderSetting& setting, const SwapPlace& pl
     }
     const Secret* secret = find(std::string(piece.text));
     ATOLL_TRY_VOID(check_bound(secret, setting, place));
+    ATOLL_TRY_VOID(check_swapped_bytes(value.size() + secret->value.size()));
     value += secret->value;
   }
   return value;
@@ -54,6 +56,18 @@ bool has_field(const std::vector<Field>& fields, std::string_view name) {
   return std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
     return http::equal_ignoring_case(field.name, name);
   });
+}
+
+// Whoever names a field in Connection has the next proxy take it out (RFC 9110, 7.6.1).
+Result<void> check_not_listed(std::string_view head, const std::vector<Field>& fields) {
+  http::RequestParser parser;
+  bool is_bad = parser.parse_header(head).has_value();
+  http::Request request = is_bad ? http::Request() : parser.take_request();
+  for (const Field& field : fields)
+    if (is_bad || request.headers.lists("connection", field.name))
+      return Error(Code::kDenied, "Connection names a field that the policy sets")
+          .with_reason("bad_http");
+  return {};
 }
 
 // Null: none is for the host.
@@ -75,12 +89,16 @@ Result<std::string> write_headers(std::string_view head, const SwapPlace& place,
   const HeaderSetting* best = place.host ? most_exact(settings, *place.host) : nullptr;
   if (best == nullptr) return std::string(head);
   std::vector<Field> fields;
+  size_t bytes = head.size();
   for (auto setting = settings.rbegin(); setting != settings.rend(); ++setting) {
     bool counts = setting->host == best->host && setting->is_beneath == best->is_beneath;
     if (!counts || has_field(fields, setting->name)) continue;
     ATOLL_TRY(std::string value, fill_value(*setting, place, find));
+    bytes += setting->name.size() + value.size();
+    ATOLL_TRY_VOID(check_swapped_bytes(bytes));
     fields.push_back({setting->name, std::move(value)});
   }
+  ATOLL_TRY_VOID(check_not_listed(head, fields));
   std::string written;
   for (size_t start = 0; start < head.size();) {
     size_t end = head.find(kLineEnd, start);

@@ -79,6 +79,7 @@ Result<std::string> swap_value(std::string_view name, std::string_view value,
       return not_bound("the secret is not for this header field");
     size_t at = text.find(one.placeholder);
     while (at != text.npos) {
+      ATOLL_TRY_VOID(check_swapped_bytes(text.size() + one.secret->value.size()));
       text.replace(at, one.placeholder.size(), one.secret->value);
       at = text.find(one.placeholder, at + one.secret->value.size());
     }
@@ -98,6 +99,11 @@ Result<std::string> swap_field(std::string_view name, std::string_view value,
 }
 
 }  // namespace
+
+Result<void> check_swapped_bytes(size_t bytes) {
+  if (bytes <= kMaxSwappedHeadBytes) return {};
+  return Error(Code::kDenied, "the head is too long with its secrets").with_reason("bad_http");
+}
 
 Result<std::string> swap_secrets(std::string_view head, const SwapPlace& place,
                                  std::span<const HeldSecret> held) {
@@ -123,6 +129,7 @@ Result<std::string> swap_secrets(std::string_view head, const SwapPlace& place,
       swapped += line;
     else
       swapped.append(name).append(": ").append(text);
+    ATOLL_TRY_VOID(check_swapped_bytes(swapped.size()));
   }
   return swapped;
 }

@@ -23,7 +23,13 @@ struct SwapPlace {
   bool is_tls;  // and ended here
 };
 
-// `head` is whole and well-formed. kDenied with reason secret_not_bound.
+// A head with all that is put into it: placeholders are short, and secrets need not be.
+inline constexpr size_t kMaxSwappedHeadBytes = 128 * 1024;
+// kDenied with reason bad_http.
+Result<void> check_swapped_bytes(size_t bytes);
+
+// `head` is whole and well-formed. kDenied with reason secret_not_bound, or bad_http: the result
+// would be too long.
 Result<std::string> swap_secrets(std::string_view head, const SwapPlace& place,
                                  std::span<const HeldSecret> held);
 

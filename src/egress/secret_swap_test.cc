@@ -79,5 +79,15 @@ TEST(SecretSwap, APasswordInBase64IsSwappedToo) {
   EXPECT_EQ(swap("Authorization: Basic ???\r\n", &secret), "Authorization: Basic ???\r\n");
 }
 
+TEST(SecretSwap, ManyPlaceholdersOfALargeSecretAreNotWrittenOut) {
+  Secret secret = token();
+  secret.value = std::string(16 * 1024, 's');
+  std::string field = "A: ";
+  for (int i = 0; i < 7; ++i) field += kPlaceholder;
+  EXPECT_GT(swap(field + "\r\n", &secret).size(), 7u * 16 * 1024);
+  EXPECT_EQ(swap(field + kPlaceholder + kPlaceholder + "\r\n", &secret), "bad_http");
+  EXPECT_EQ(swap(field + "\r\nB: " + kPlaceholder + kPlaceholder + "\r\n", &secret), "bad_http");
+}
+
 }  // namespace
 }  // namespace atl::egress
