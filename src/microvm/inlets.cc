@@ -104,7 +104,9 @@ Result<Inlets> make_inlets() {
 void serve_inlets(Fd port, Inlets inlets) {
   Passage passage(std::move(port));
   while (true) {
-    std::vector<pollfd> polls = {{.fd = inlets.questions.get(), .events = POLLIN, .revents = 0}};
+    // A question that there is no room for is dropped by the kernel, and asked again.
+    int questions = passage.may_queue() ? inlets.questions.get() : -1;
+    std::vector<pollfd> polls = {{.fd = questions, .events = POLLIN, .revents = 0}};
     // What cannot be carried yet waits in the listening sockets.
     if (!passage.is_full())
       for (const Fd* listener : {&inlets.connections, &inlets.proxy, &inlets.stream_questions})

@@ -38,6 +38,8 @@ class Passage {
   void open(Fd socket, const Destination& destination);
   void ask(const Destination& destination, std::string_view question, Carried::Answered answered);
   bool is_full() const { return carried_.size() - count_questions() >= kMaxOpened; }
+  // Whether there is room for more to send.
+  bool may_queue() const { return to_port_.size() < kMaxQueuedBytes; }
 
   // Remembers where in `polls` its own are: the next move_bytes() is given the same list.
   void add_watches(std::vector<pollfd>& polls);
@@ -49,7 +51,6 @@ class Passage {
   static constexpr size_t kMaxAnswerBytes = 512 * 1024;  // with what frames are answered by
   static constexpr size_t kMaxReadBytes = 64 * 1024;
 
-  bool may_queue() const { return to_port_.size() < kMaxQueuedBytes; }
   Result<void> read_port();
   Result<void> take_frame(const PassageFrame& frame);
   Result<void> take_open(const PassageFrame& frame);
