@@ -239,17 +239,25 @@ Task<void> EgressClient::tell_all() {
     ids.push_back(id);
     retain.retained += id.view();
   }
-  Sockets none;
-  (void)co_await ask(std::move(retain), std::move(none));
+  if (ids.size() <= egress::kMaxRetained) {
+    Sockets none;
+    (void)co_await ask(std::move(retain), std::move(none));
+  } else {
+    log_warning("egress goes on serving sandboxes that are gone", {{"alive", ids.size()}});
+  }
   for (const SandboxId& id : ids) co_await tell(id);
+}
+
+Task<void> EgressClient::pause() {
+  asio::steady_timer timer(executor_, kDialPause);
+  co_await timer.async_wait(kToken);
 }
 
 Task<void> EgressClient::run() {
   while (true) {
     auto link = connect();
     if (!link) {
-      asio::steady_timer timer(executor_, kDialPause);
-      co_await timer.async_wait(kToken);
+      co_await pause();
       continue;
     }
     link_ = *link;
@@ -258,6 +266,7 @@ Task<void> EgressClient::run() {
     co_await tell_all();
     while (!link_->broken) co_await broken_.wait();
     log_warning("egress is away");
+    co_await pause();
   }
 }
 

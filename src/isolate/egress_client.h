@@ -77,6 +77,7 @@ class EgressClient {
   Task<Result<egress::Reply>> ask(egress::Request request, Sockets sockets);
   Task<void> tell_all();
   Task<void> tell(SandboxId id);
+  Task<void> pause();
 
   boost::asio::any_io_executor executor_;
   std::string directory_;

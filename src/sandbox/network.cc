@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "egress/policy_json.h"
+#include "egress/protocol.h"
 
 namespace atl::sandbox {
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr std::string_view kNoRules = "{}";
 constexpr size_t kMaxRanges = 64;  // of one isolate
+constexpr size_t kUpstreamBytes = 2048;
 
 }  // namespace
 
@@ -21,7 +23,13 @@ Result<std::string> network_text(const egress::Policy& policy) {
   egress::Policy drawn = policy;
   for (egress::SecretUse& use : drawn.secrets)
     if (use.placeholder.empty()) use.placeholder = egress::draw_placeholder();
-  return egress::policy_text(drawn);
+  std::string text = egress::policy_text(drawn);
+  // The proxy of the tenant may come to it.
+  if (text.size() > egress::kMaxPolicyBytes - kUpstreamBytes)
+    return Error(Code::kInvalid, "network has too many rules")
+        .with_reason("invalid_network_rule")
+        .with_field("network");
+  return text;
 }
 
 std::string keep_placeholders(const std::string& before, const std::string& after) {

@@ -189,7 +189,11 @@ except OSError as e: print("second", type(e).__name__)
         self.assertIn("policy_changed", {row.get("reason") for row in self.rows(sandbox)})
 
     def test_rules_that_cannot_be_held_are_refused(self):
+        # More than egress is told at once.
+        paths = [f"/v1/a/path/of/its/own/{i}/**" for i in range(64)]
+        many = [{"allow": f"a{i}.b.example", "inspect": True, "paths": paths} for i in range(100)]
         for network, code in (({"allow": ["169.254.169.254"]}, "invalid_network_rule"),
+                              ({"rules": many}, "invalid_network_rule"),
                               ({"allow": [f"10.0.{i}.1" for i in range(65)]},
                                "invalid_network_rule"),
                               ({"allow": ["a_b"]}, "invalid_network_rule"),
