@@ -335,6 +335,7 @@ Task<Result<Digest>> TemplateBuilds::tag(store::TenantId tenant, std::string ref
   auto put = [rows](store::Catalog& catalog) { return catalog.templates().put_tags(rows); };
   ATOLL_CO_TRY_VOID(co_await sandboxes_.services().ledger.run(put));
   ATOLL_CO_TRY_VOID(co_await load_rows());
+  co_await collect();
   co_return *found->image;
 }
 

@@ -95,6 +95,7 @@ Result<void> TemplateRows::write_tag(const TemplateTag& tag) {
 Result<void> TemplateRows::put_tags(const std::vector<TemplateTag>& tags) {
   ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
   for (const TemplateTag& tag : tags) ATOLL_TRY_VOID(write_tag(tag));
+  for (const TemplateTag& tag : tags) ATOLL_TRY_VOID(forget_old(tag.tenant.number(), tag.name));
   return transaction.commit();
 }
 

@@ -53,6 +53,15 @@ TEST_F(TemplateRowsTest, TheSameImageAgainIsOneVersion) {
   EXPECT_EQ((*all)[0].pack, sha256("pack of one"));
 }
 
+TEST_F(TemplateRowsTest, AVersionWhoseTagHasMovedIsNotKept) {
+  ASSERT_TRUE(rows().put(row("a", "first", 0), {"v1"}).ok());
+  for (int i = 1; i < 6; ++i)
+    ASSERT_TRUE(rows().put(row("a", "image " + std::to_string(i), i)).ok());
+  EXPECT_EQ(rows().all()->size(), static_cast<size_t>(kKeptTemplateVersions) + 1);
+  ASSERT_TRUE(rows().put_tags({{kLocalTenant, "a", "v1", sha256("image 5"), 7}}).ok());
+  EXPECT_EQ(rows().all()->size(), static_cast<size_t>(kKeptTemplateVersions));
+}
+
 TEST_F(TemplateRowsTest, AVersionIsKeptAsLongAsItHasATag) {
   ASSERT_TRUE(rows().put(row("a", "first", 0), {"v1", "stable"}).ok());
   for (int i = 1; i < 6; ++i)
