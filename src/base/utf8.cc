@@ -33,4 +33,14 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string readable_utf8(std::string_view text) {
+  std::string made;
+  while (!text.empty()) {
+    size_t length = utf8_sequence_length(text);
+    made += length > 0 ? text.substr(0, length) : "\xef\xbf\xbd";
+    text.remove_prefix(length > 0 ? length : 1);
+  }
+  return made;
+}
+
 }  // namespace atl

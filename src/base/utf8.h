@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace atl {
@@ -10,5 +11,8 @@ namespace atl {
 size_t utf8_sequence_length(std::string_view text);
 
 bool is_utf8(std::string_view text);
+
+// The same text, with U+FFFD for every byte that belongs to none.
+std::string readable_utf8(std::string_view text);
 
 }  // namespace atl

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace atl::sandbox {
 namespace {
 
@@ -33,7 +35,7 @@ std::string last_words(Exec& program) {
     uint64_t bytes = program.output().end(stream);
     uint64_t from = bytes - std::min<uint64_t>(bytes, kShownBytes);
     auto text = program.output().read(stream, from, kShownBytes);
-    if (text && !text->empty()) return ": " + *text;
+    if (text && !text->empty()) return ": " + readable_utf8(*text);
   }
   return "";
 }

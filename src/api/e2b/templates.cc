@@ -10,6 +10,7 @@
 #include "api/received_file.h"
 #include "api/v1/template_json.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "sandbox/template_builds.h"
 
 namespace atl::api::e2b {
@@ -153,7 +154,7 @@ json::array log_entries(const TemplateBuild& build, size_t from) {
     json::object entry;
     entry["timestamp"] = to_rfc3339(WallTime{std::chrono::milliseconds(lines[i].at_ms)});
     entry["level"] = "info";
-    entry["message"] = v1::readable_text(build.log().substr(start, lines[i].end - start - 1));
+    entry["message"] = readable_utf8(build.log().substr(start, lines[i].end - start - 1));
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -177,7 +178,7 @@ std::string_view status_of(const TemplateOrder& order) {
 // Clients show the line of the program that asked for the step.
 json::object reason_of(const TemplateBuild& build) {
   json::object reason;
-  reason["message"] = v1::readable_text(build.failure()->message());
+  reason["message"] = readable_utf8(build.failure()->message());
   unsigned step = build.step().command;
   reason["step"] = step == 0 ? "base" : std::to_string(step);
   reason["logEntries"] = json::array();

@@ -60,22 +60,12 @@ json::object build_json(const TemplateBuild& build) {
   object["state"] = sandbox::state_name(build.state());
   object["step"] = build.step().number;
   object["steps"] = build.step().of;
-  object["title"] = readable_text(build.step().title);
+  object["title"] = readable_utf8(build.step().title);
   object["reference"] =
       build.image() ? json::value(build.name() + "@sha256:" + build.image()->string()) : nullptr;
   object["failure"] =
-      build.failure() ? json::value(readable_text(build.failure()->message())) : nullptr;
+      build.failure() ? json::value(readable_utf8(build.failure()->message())) : nullptr;
   return object;
-}
-
-std::string readable_text(std::string_view text) {
-  std::string made;
-  while (!text.empty()) {
-    size_t length = utf8_sequence_length(text);
-    made += length > 0 ? text.substr(0, length) : "\xef\xbf\xbd";
-    text.remove_prefix(std::max<size_t>(length, 1));
-  }
-  return made;
 }
 
 }  // namespace atl::api::v1

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include <boost/json/object.hpp>
 
@@ -16,8 +15,5 @@ namespace atl::api::v1 {
 boost::json::object template_json(const sandbox::KnownTemplate& known,
                                   const sandbox::TemplateBuild* build);
 boost::json::object build_json(const sandbox::TemplateBuild& build);
-
-// With what is not UTF-8 replaced: the text of a log may be anything.
-std::string readable_text(std::string_view text);
 
 }  // namespace atl::api::v1

@@ -14,6 +14,7 @@
 #include "api/v1/file_content.h"
 #include "api/v1/template_json.h"
 #include "base/file.h"
+#include "base/utf8.h"
 
 namespace atl::api::v1 {
 
@@ -188,7 +189,7 @@ http::Task<Result<void>> send_build(Call& call, std::shared_ptr<TemplateBuild> b
     while (offset < build->log().size()) {
       std::string piece = build->log().substr(offset, kEventBytes);
       offset += piece.size();
-      json::object data{{"text", readable_text(piece)}};
+      json::object data{{"text", readable_utf8(piece)}};
       ATOLL_CO_TRY_VOID(co_await send_event(call, "log", data, offset));
     }
     if (ended) break;
