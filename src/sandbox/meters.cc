@@ -19,7 +19,8 @@ Task<Result<std::vector<MeterPoint>>> Meters::read(std::shared_ptr<Sandbox> sand
   SandboxId id = sandbox->id();
   WallTime now = sandboxes_.services().clock.wall_now();
   auto kept = points_.find(id);
-  bool is_fresh = kept != points_.end() && now - kept->second.back().at < kFresh;
+  bool is_kept = kept != points_.end() && !kept->second.empty();
+  bool is_fresh = is_kept && now - kept->second.back().at < kFresh;
   if (!is_fresh && !sandbox->row().released) {
     ATOLL_CO_TRY(auto usage, co_await meter_.usage(id));
     MeterPoint point{.at = now, .cpu_us = usage.cpu_us};
@@ -28,8 +29,9 @@ Task<Result<std::vector<MeterPoint>>> Meters::read(std::shared_ptr<Sandbox> sand
     point.disk_bytes = usage.disk_bytes;
     add(*sandbox, point);
   }
-  const Points& points = points_[id];
-  co_return std::vector<MeterPoint>(points.begin(), points.end());
+  kept = points_.find(id);
+  if (kept == points_.end()) co_return std::vector<MeterPoint>();
+  co_return std::vector<MeterPoint>(kept->second.begin(), kept->second.end());
 }
 
 void Meters::add(const Sandbox& sandbox, MeterPoint point) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sandbox/pause.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -65,6 +66,26 @@ TEST(Meters, WhatCannotBeMeasuredIsAnError) {
   EXPECT_FALSE(bed.run(meters.read(sandbox)).ok());
   meter.failure.reset();
   EXPECT_EQ(bed.run(meters.read(sandbox))->size(), 1u);
+}
+
+TEST(Meters, WhatHasOnlyItsFilesHasThePointsOfBefore) {
+  TestBed bed;
+  CreateSandbox request = bed.create_request();
+  request.files_only_after_ms = 1000;
+  auto created = bed.run(bed.sandboxes().create(store::kLocalTenant, std::move(request)));
+  ASSERT_TRUE(created.ok());
+  auto sandbox = created->sandbox;
+  FakeMeter meter;
+  Meters before(bed.sandboxes(), meter), after(bed.sandboxes(), meter);
+  EXPECT_EQ(bed.run(before.read(sandbox))->size(), 1u);
+  ASSERT_TRUE(bed.run(Pause::begin(sandbox)).ok());
+  bed.clock.advance(std::chrono::seconds(2));
+  sweep(bed);
+  ASSERT_TRUE(sandbox->row().released);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(bed.run(before.read(sandbox))->size(), 1u);
+    EXPECT_EQ(bed.run(after.read(sandbox))->size(), 0u);
+  }
 }
 
 }  // namespace

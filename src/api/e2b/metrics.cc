@@ -76,7 +76,7 @@ http::Task<Reply> show_several(Call& call, Plane plane) {
     auto sandbox = plane.sandboxes.find(call.tenant, id);
     if (!sandbox || is_away(*sandbox)) continue;
     auto points = co_await plane.meters.read(sandbox);
-    if (points) found[id.string()] = point_json(*sandbox, points->back());
+    if (points && !points->empty()) found[id.string()] = point_json(*sandbox, points->back());
   }
   json::object object;
   object["sandboxes"] = std::move(found);
