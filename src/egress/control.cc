@@ -95,6 +95,9 @@ Reply Control::answer(const Request& request, std::vector<Fd> fds) {
     case Operation::kClose:
       close(*request.sandbox);
       break;
+    case Operation::kSuspend:
+      suspend(*request.sandbox);
+      break;
     case Operation::kRetain:
       done = retain(request);
       break;
@@ -140,12 +143,15 @@ Result<void> Control::change(const Request& request) {
   return gate->second->change(request.tenant, std::move(policy));
 }
 
-void Control::close(const SandboxId& id) {
+void Control::suspend(const SandboxId& id) {
   auto gate = gates_.find(id);
-  if (gate != gates_.end()) {
-    gate->second->close();
-    gates_.erase(gate);
-  }
+  if (gate == gates_.end()) return;
+  gate->second->close();
+  gates_.erase(gate);
+}
+
+void Control::close(const SandboxId& id) {
+  suspend(id);
   // Also of one that an earlier egress served.
   auto removed = NameTable::remove(surroundings_.directory, id);
   if (!removed) log_warning("a table of names stays", {removed.error()});

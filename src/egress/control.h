@@ -29,6 +29,7 @@ class Control {
   Reply answer(const Request& request, std::vector<Fd> fds);
   Result<void> open(const Request& request, std::vector<Fd> fds);
   Result<void> change(const Request& request);
+  void suspend(const SandboxId& id);
   void close(const SandboxId& id);
   void forget_old_logs();
   Result<void> retain(const Request& request);

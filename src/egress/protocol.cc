@@ -53,7 +53,7 @@ Result<Request> parse_request(std::string_view message) {
   request.retained = reader.text(kMaxRetained * SandboxId::kLength);
   if (!reader.done()) return invalid("request has the wrong size");
   request.operation = static_cast<Operation>(operation);
-  bool is_known = operation >= 1 && operation <= static_cast<uint16_t>(Operation::kForget);
+  bool is_known = operation >= 1 && operation <= static_cast<uint16_t>(Operation::kSuspend);
   if (!is_known && !is_text_call(request.operation)) return invalid("unknown operation");
   if (!sandbox.empty()) request.sandbox = SandboxId::parse(sandbox);
   bool names_one = request.operation != Operation::kRetain && !is_about_secrets(request.operation);

@@ -22,12 +22,13 @@ inline constexpr size_t kMaxRetained = 4096;
 inline constexpr const char* kSocketName = "egress.sock";
 
 enum class Operation : uint16_t {
-  kOpen = 1,    // with the sockets of a sandbox's network: serve it, under this policy
-  kPolicy = 2,  // another policy; kNotFound when it is not served
-  kClose = 3,   // stop serving it; its audit log stays. Closing nothing is a success
-  kRetain = 4,  // close every sandbox that is not named
-  kRead = 5,    // rows of the audit log from an offset
-  kForget = 6,  // remove the audit log of a sandbox that is gone
+  kOpen = 1,     // with the sockets of a sandbox's network: serve it, under this policy
+  kPolicy = 2,   // another policy; kNotFound when it is not served
+  kClose = 3,    // stop serving it; its audit log stays. Closing nothing is a success
+  kRetain = 4,   // close every sandbox that is not named
+  kRead = 5,     // rows of the audit log from an offset
+  kForget = 6,   // remove the audit log of a sandbox that is gone
+  kSuspend = 7,  // as kClose, but what it has spent, its names and its authority stay
 };
 
 struct Request {

@@ -58,8 +58,10 @@ class Driver : public SnapshotKeeper, public VolumeKeeper {
   virtual Task<Result<void>> launch(LaunchSpec spec) = 0;
   // Ends the isolate and frees all it held. Removing one that does not exist succeeds.
   virtual Task<Result<void>> remove(SandboxId id) = 0;
-  // The same, but its files stay as those of kKept do, on disk when this returns. Can be repeated.
-  // kNotFound: there are none.
+  // The same, to launch another under its id, which goes on with what its network has spent.
+  virtual Task<Result<void>> vacate(SandboxId id) = 0;
+  // The same, but its files stay too, as those of kKept do, on disk when this returns. Can be
+  // repeated. kNotFound: there are none.
   virtual Task<Result<void>> release(SandboxId id) = 0;
   // Gives the isolate other limits, all that can change while it runs: cpu, memory, pids, disk and
   // its rate. After a refusal it has those it had. kConflict with reason memory_in_use: it uses

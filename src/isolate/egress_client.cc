@@ -174,9 +174,13 @@ Task<Result<void>> EgressClient::set_policy(SandboxId id, uint64_t tenant, std::
   co_return to_result(reply);
 }
 
-Task<void> EgressClient::close(SandboxId id) {
+Task<void> EgressClient::close(SandboxId id) { return end(id, egress::Operation::kClose); }
+
+Task<void> EgressClient::suspend(SandboxId id) { return end(id, egress::Operation::kSuspend); }
+
+Task<void> EgressClient::end(SandboxId id, egress::Operation operation) {
   told_.erase(id);
-  egress::Request request{.operation = egress::Operation::kClose, .sandbox = id};
+  egress::Request request{.operation = operation, .sandbox = id};
   // What does not run holds nothing.
   Sockets none;
   (void)co_await ask(std::move(request), std::move(none));

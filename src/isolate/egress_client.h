@@ -53,6 +53,8 @@ class EgressClient {
   // kUnavailable with reason egress_unavailable: egress does not answer. It is told when it does.
   Task<Result<void>> set_policy(SandboxId id, uint64_t tenant, std::string policy);
   Task<void> close(SandboxId id);
+  // The same for a sandbox that will have a network again: it goes on with what it has spent.
+  Task<void> suspend(SandboxId id);
   Task<Result<EgressPage>> read(SandboxId id, uint64_t offset);
   // The text of the answer. kUnavailable with reason egress_unavailable, kNotFound, kInvalid.
   // Nothing of it is remembered.
@@ -75,6 +77,7 @@ class EgressClient {
   Result<std::shared_ptr<Link>> connect();
   Task<void> read_replies(std::shared_ptr<Link> link);
   Task<Result<egress::Reply>> ask(egress::Request request, Sockets sockets);
+  Task<void> end(SandboxId id, egress::Operation operation);
   Task<void> tell_all();
   Task<void> tell(SandboxId id);
   Task<void> pause();

@@ -304,6 +304,8 @@ Task<Result<void>> FakeDriver::remove(SandboxId id) {
   co_return Result<void>();
 }
 
+Task<Result<void>> FakeDriver::vacate(SandboxId id) { return remove(id); }
+
 Task<Result<void>> FakeDriver::release(SandboxId id) {
   if (remove_error) co_return *remove_error;
   if (auto found = agents_.find(id); found != agents_.end()) {

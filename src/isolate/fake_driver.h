@@ -81,6 +81,7 @@ class FakeDriver final : public Driver {
 
  private:
   // Of Driver; nobody asks the fake itself.
+  Task<Result<void>> vacate(SandboxId id) override;
   Task<Result<void>> release(SandboxId id) override;
   Task<Result<void>> remove_image(Digest image) override;
   Task<Result<void>> set_programs(SandboxId id, Programs programs) override;

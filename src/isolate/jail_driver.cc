@@ -214,8 +214,6 @@ Task<Result<std::string>> JailDriver::call_egress(EgressCall call) {
 
 Task<Result<warden::Reply>> JailDriver::end(SandboxId id, LayerEnd layer_end) {
   open_ranges_.erase(id);
-  // Its sockets would keep the network namespace.
-  co_await egress_.close(id);
   warden::Request request = make_request(warden::Operation::kRemove);
   set_id(request, id);
   request.keeps_layer = layer_end == LayerEnd::kKept ? 1 : 0;
@@ -224,11 +222,20 @@ Task<Result<warden::Reply>> JailDriver::end(SandboxId id, LayerEnd layer_end) {
 }
 
 Task<Result<void>> JailDriver::remove(SandboxId id) {
+  // Its sockets would keep the network namespace.
+  co_await egress_.close(id);
+  ATOLL_CO_TRY(warden::Reply reply, co_await end(id, LayerEnd::kWithIsolate));
+  co_return to_result(reply, "remove");
+}
+
+Task<Result<void>> JailDriver::vacate(SandboxId id) {
+  co_await egress_.suspend(id);
   ATOLL_CO_TRY(warden::Reply reply, co_await end(id, LayerEnd::kWithIsolate));
   co_return to_result(reply, "remove");
 }
 
 Task<Result<void>> JailDriver::release(SandboxId id) {
+  co_await egress_.suspend(id);
   ATOLL_CO_TRY(warden::Reply reply, co_await end(id, LayerEnd::kKept));
   bool failed = reply.status == warden::Status::kFailed;
   if (failed && reply.step == warden::Step::kLayer && reply.system_errno == ENOENT)

@@ -38,6 +38,7 @@ class JailDriver final : public Driver, public Meter {
 
  private:
   // Of Driver, as all of the above.
+  Task<Result<void>> vacate(SandboxId id) override;
   Task<Result<void>> release(SandboxId id) override;
   Task<Result<Cut>> cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) override;
   Task<Result<void>> remove_snapshot(SnapshotId snapshot) override;
@@ -47,6 +48,7 @@ class JailDriver final : public Driver, public Meter {
   Task<Result<void>> remove_volume(VolumeId volume) override;
   Task<Result<std::vector<VolumeId>>> list_volumes() override;
 
+  // Without what it has of egress.
   Task<Result<warden::Reply>> end(SandboxId id, LayerEnd layer_end);
   Task<Result<EgressClient::Sockets>> reopen_sockets(SandboxId id);
   Task<Result<void>> open_ranges(SandboxId id, std::vector<egress::Cidr> ranges);

@@ -98,7 +98,7 @@ Task<Result<std::shared_ptr<Sandbox>>> Sandboxes::remake(std::shared_ptr<Sandbox
 
 Task<Result<void>> Sandboxes::restore(std::shared_ptr<Sandbox> sandbox) {
   SandboxId id = sandbox->id();
-  Result<void> made = co_await services_.driver.remove(id);
+  Result<void> made = co_await services_.driver.vacate(id);
   crash_point("rollback.removed");
   if (made) made = co_await sandbox->contexts().adopt();
   CreateTimings timings{};

@@ -279,6 +279,26 @@ def push(port, count):
         self.assertEqual(self.run_inside(sandbox, self.SEND + "print(push(9000, 50000))"), ["sent"])
         self.assertEqual(self.arrived(since), 150_000)
 
+    def test_a_sandbox_that_comes_back_goes_on_with_what_it_has_spent(self):
+        sandbox = self.create({"bytes_out": 100_000})
+        path, since = f"/v1/sandboxes/{sandbox}", len(INTERNET.requests)
+
+        def ask(method, path, body=None):
+            answer = self.atoll.request(method, path, body)
+            self.assertLess(answer.status, 300, answer.body)
+            return answer.json
+        ask("PATCH", path, {"files_only_after_ms": 100})
+        snapshot = ask("POST", f"{path}/snapshots", {})["id"]
+        self.assertEqual(self.run_inside(sandbox, self.SEND + "print(push(9000, 60000))"), ["sent"])
+        ask("POST", f"{path}/rollback", {"snapshot": snapshot})
+        self.run_inside(sandbox, self.SEND + "print(push(9000, 60000))")
+        self.assertEqual(self.arrived(since), 100_000)
+        ask("POST", f"{path}/pause")
+        atoll.wait_for("its memory to be given back", lambda: not ask("GET", path)["pause"]["memory"])
+        ask("POST", f"{path}/resume")
+        self.run_inside(sandbox, self.SEND + "print(push(9000, 1000))")
+        self.assertEqual(self.arrived(since), 100_000)
+
     def test_bytes_in_are_the_sandboxs_in_all(self):
         sandbox = self.create({"bytes_in": 1_000_000}, rule=False)
         lines = self.run_inside(sandbox, DIAL + r"""
