@@ -2,13 +2,9 @@
 
 #include <algorithm>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "egress/secret_text.h"
-#include "sandbox/artifacts.h"
 #include "sandbox/floor.h"
 #include "sandbox/mark.h"
 #include "sandbox/network.h"
@@ -70,17 +66,6 @@ Result<void> inherit(const store::SnapshotRow& snapshot, const CreateSandbox& re
   row.pids = request.pids.value_or(snapshot.pids);
   row.disk_bytes = request.disk_bytes.value_or(snapshot.disk_bytes);
   return check_disk(row);
-}
-
-// From then on nothing but its end is left of it, also after a restart.
-Task<Result<void>> store_deleting(Ledger& ledger, store::TenantId tenant, SandboxId id) {
-  auto store_state = [tenant, id](store::Catalog& catalog) {
-    return catalog.sandboxes().set_state(tenant, id, "deleting", "");
-  };
-  auto stored = co_await ledger.run(store_state);
-  if (!stored && stored.error().code() != Code::kNotFound) co_return std::move(stored).error();
-  crash_point("delete.begun");
-  co_return Result<void>();
 }
 
 }  // namespace
@@ -388,103 +373,12 @@ std::shared_ptr<Sandbox> Sandboxes::find_named(store::TenantId tenant,
   return found == names_.end() ? nullptr : find(tenant, found->second);
 }
 
-Task<Result<void>> Sandboxes::remove(store::TenantId tenant, SandboxId id) {
-  std::shared_ptr<Sandbox> sandbox = find(tenant, id);
-  if (!sandbox) co_return Error(Code::kNotFound, "there is no such sandbox");
-  co_return co_await delete_now(sandbox);
-}
-
 Task<Result<void>> Sandboxes::change(std::shared_ptr<Sandbox> sandbox, ChangeSandbox request) {
   Pause::Turn turn = co_await Pause::take_turn(sandbox);
   auto changed = co_await change_sandbox(services_, sandbox, std::move(request));
   for (auto end : {sandbox->lifetime().deadline(), sandbox->lifetime().memory_end()})
     if (end && *end < wake_) due_.notify_all();
   co_return changed;
-}
-
-Task<Result<void>> Sandboxes::delete_now(std::shared_ptr<Sandbox> sandbox) {
-  auto deleted = co_await try_delete(sandbox);
-  if (!deleted) due_.notify_all();
-  co_return deleted;
-}
-
-// Each step can be repeated: a failure or a crash in between leaves a row in state `deleting`,
-// which the sweep and the next start take up.
-Task<Result<void>> Sandboxes::try_delete(std::shared_ptr<Sandbox> sandbox) {
-  ATOLL_CO_TRY_VOID(co_await begin_delete(sandbox));
-  co_return co_await end_delete(sandbox);
-}
-
-Task<void> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
-  free_name(*sandbox);
-  retired_.insert(sandbox->id());
-  settled_.notify_all();
-  co_await keep_artifacts_once(sandbox);
-  auto finish = [](Sandboxes& all, std::shared_ptr<Sandbox> gone) -> Task<void> {
-    auto ended = co_await store_deleting(all.services_.ledger, gone->row().tenant, gone->id());
-    if (ended) ended = co_await all.end_delete(gone);
-    if (ended) co_return;
-    log_warning("left for the sweep", {{"sandbox", gone->id().view()}, ended.error()});
-    all.due_.notify_all();
-  };
-  // detached: owned by this object, whose sweep finishes what it cannot
-  boost::asio::co_spawn(services_.executor, finish(*this, sandbox), boost::asio::detached);
-}
-
-Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {
-  // Before its row says that it goes: one that gets an isolate says that it runs.
-  if (sandbox->row().released) (void)co_await Pause::end(sandbox);
-  ATOLL_CO_TRY_VOID(
-      co_await store_deleting(services_.ledger, sandbox->row().tenant, sandbox->id()));
-  free_name(*sandbox);
-  settled_.notify_all();
-  // What it left is read by a program inside.
-  if (sandbox->state() == State::kPaused) (void)co_await Pause::end(sandbox);
-  if (!sandbox->row().transient) co_await keep_artifacts_once(sandbox);
-  co_return Result<void>();
-}
-
-Task<Result<void>> Sandboxes::end_delete(std::shared_ptr<Sandbox> sandbox) {
-  SandboxId id = sandbox->id();
-  // It may have been made anew since the deletion was begun.
-  if (auto found = all_.find(id); found != all_.end()) sandbox = found->second;
-  co_await sandbox->begin_deletion();
-  ATOLL_CO_TRY_VOID(co_await free_isolate(sandbox));
-  crash_point("delete.removed");
-  ATOLL_CO_TRY_VOID(services_.outputs.remove_sandbox_logs(id));
-  crash_point("delete.logs");
-  auto delete_row = [tenant = sandbox->row().tenant, id](store::Catalog& catalog) {
-    return catalog.sandboxes().remove(tenant, id);
-  };
-  // kNotFound: a second delete of the same sandbox came to its end first.
-  auto deleted = co_await services_.ledger.run(delete_row);
-  if (!deleted && deleted.error().code() != Code::kNotFound) co_return std::move(deleted).error();
-  crash_point("delete.row");
-  all_.erase(id);
-  retired_.erase(id);
-  co_return Result<void>();
-}
-
-// Two deletions of one sandbox may be under way: the second waits, so as not to cut the first one
-// off from what it reads.
-Task<void> Sandboxes::keep_artifacts_once(std::shared_ptr<Sandbox> sandbox) {
-  while (keeping_.contains(sandbox->id())) co_await kept_.wait();
-  Mark keeping(keeping_, sandbox->id(), kept_);
-  OutputPatterns patterns = output_patterns(templates_, sandbox->row());
-  co_await keep_artifacts(sandbox, std::move(patterns), services_);
-}
-
-Task<Result<void>> Sandboxes::free_isolate(std::shared_ptr<Sandbox> sandbox) {
-  // A removal before it is there would find nothing, and the isolate would come after it.
-  while (starting_.contains(sandbox->id())) co_await settled_.wait();
-  // Its files may be there without an isolate: those that are kept, now or since it was paused.
-  const store::SandboxRow& row = sandbox->row();
-  bool may_hold = row.persistence == "persistent" || row.released || row.generation > 1;
-  if (!sandbox->isolate_removed() || may_hold) {
-    ATOLL_CO_TRY_VOID(co_await services_.driver.remove(sandbox->id()));
-    sandbox->set_isolate_removed();
-  }
-  co_return Result<void>();
 }
 
 Task<Result<std::vector<store::SandboxRow>>> Sandboxes::list(store::TenantId tenant,
