@@ -47,6 +47,7 @@ TEST(ApiNames, NameStandsWhereverAnIdDoes) {
   EXPECT_EQ(sandbox["generation"], 1);
   EXPECT_EQ(sandbox["on_ttl"], "delete");
   EXPECT_EQ(sandbox["auto_resume"], false);
+  EXPECT_EQ(sandbox["files_only_under_pressure"], false);
   EXPECT_EQ(sandbox["persistence"], "ephemeral");
   EXPECT_TRUE(sandbox["network"].as_object()["allow"].as_array().empty());
   std::string path = std::string(kPath) + "/build-1";

@@ -149,6 +149,7 @@ json::object create_body(const SandboxOptions& options) {
   add(body, "on_ttl", options.on_ttl);
   if (options.auto_resume) body["auto_resume"] = true;
   add(body, "files_only_after_ms", options.files_only_after);
+  if (options.files_only_under_pressure) body["files_only_under_pressure"] = true;
   if (!options.env.empty()) body["env"] = object_of(options.env);
   if (!options.metadata.empty()) body["metadata"] = object_of(options.metadata);
   return body;

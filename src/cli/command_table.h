@@ -42,7 +42,7 @@ struct Typed {
   bool reuse = false;
   std::string cpu_time, output_limit, on_output_limit, timeout;
   std::string memory, disk, disk_rate, on_oom, ttl, idle_ttl, on_ttl, files_only_after;
-  bool auto_resume = false, persistent = false;
+  bool auto_resume = false, files_only_under_pressure = false, persistent = false;
   std::string label, snapshot;
   bool adopt = false, sealed = false;
   std::optional<double> cpu;

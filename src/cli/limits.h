@@ -46,6 +46,7 @@ struct SandboxOptions {
   std::optional<std::string> on_ttl;  // "delete" | "pause"
   bool auto_resume = false;
   std::optional<std::chrono::milliseconds> files_only_after;  // of a pause
+  bool files_only_under_pressure = false;
   Pairs env;
   Pairs metadata;
 };

@@ -76,6 +76,8 @@ void add_create(CLI::App& app, Typed& typed) {
   app.add_option("--files-only-after", typed.files_only_after,
                  "End its programs and keep its files when it was paused for so long")
       ->type_name("TIME");
+  app.add_flag("--files-only-under-pressure", typed.files_only_under_pressure,
+               "The same when it is paused and the host is short of memory");
   app.add_flag("--persistent", typed.persistent, "Keep its files when the machine restarts");
   add_words(app, "--metadata", typed.metadata, "A note to find it by; may be repeated")
       ->type_name("KEY=VALUE");
@@ -179,6 +181,7 @@ Result<SandboxOptions> sandbox_options_of(const Typed& typed) {
   options.on_ttl = if_given(typed.on_ttl);
   options.auto_resume = typed.auto_resume;
   ATOLL_TRY(options.files_only_after, duration_if_given(typed.files_only_after));
+  options.files_only_under_pressure = typed.files_only_under_pressure;
   if (typed.persistent) options.persistence = "persistent";
   ATOLL_TRY(options.env, pairs_of(typed.env));
   ATOLL_TRY(options.metadata, pairs_of(typed.metadata));

@@ -94,6 +94,14 @@ bool Admission::memory_is_short() const {
   return total && available && *available < *total / 16;
 }
 
+uint64_t Admission::missing_memory(const Limits& limits, Place place) const {
+  bool is_new = place == Place::kNew;
+  if (is_new && promised_.sandboxes >= budget_.sandboxes) return 0;
+  if (is_new && !check_growth(0, limits.disk_bytes())) return 0;
+  uint64_t wanted = promised_.memory_bytes + limits.memory_bytes();
+  return wanted > budget_.memory_bytes ? wanted - budget_.memory_bytes : 0;
+}
+
 Result<Reservation> Admission::reserve(const Limits& limits) {
   if (promised_.sandboxes >= budget_.sandboxes)
     return full("the host has its full number of sandboxes", "no_capacity");

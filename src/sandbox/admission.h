@@ -69,6 +69,10 @@ class Admission {
   Reservation count_disk(uint64_t bytes);
   // Less than a sixteenth of the host's memory is left: what only waits must go.
   bool memory_is_short() const;
+  // How much of what is promised would have to be given back for this to be promised to a sandbox
+  // that is new, or that counts already. 0: nothing, or that alone would not do.
+  enum class Place : unsigned char { kNew, kHeld };
+  uint64_t missing_memory(const Limits& limits, Place place) const;
   const Promised& promised() const { return promised_; }
   const Budget& budget() const { return budget_; }
 

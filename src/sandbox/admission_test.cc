@@ -60,6 +60,18 @@ TEST(Admission, EachBudgetIsKeptToTheLastByteAndGivenBack) {
   EXPECT_TRUE(admission.reserve(limits_of(60, 400)).ok());
 }
 
+TEST(Admission, TellsHowMuchMemoryIsMissingWhereThatIsAllThatIs) {
+  using Place = Admission::Place;
+  Admission admission(small_budget());
+  auto first = admission.reserve(limits_of(60, 400));
+  EXPECT_EQ(admission.missing_memory(limits_of(40, 600), Place::kNew), 0u);
+  EXPECT_EQ(admission.missing_memory(limits_of(50, 600), Place::kNew), 10u);
+  EXPECT_EQ(admission.missing_memory(limits_of(50, 601), Place::kNew), 0u) << "and disk";
+  auto second = admission.reserve(limits_of(0, 0)), third = admission.reserve(limits_of(0, 0));
+  EXPECT_EQ(admission.missing_memory(limits_of(50, 0), Place::kNew), 0u) << "and a place";
+  EXPECT_EQ(admission.missing_memory(limits_of(50, 0), Place::kHeld), 10u);
+}
+
 TEST(Admission, TooLittleFreeSpaceIsTheHostsDiskAndNotItsCapacity) {
   Budget budget = small_budget();
   budget.free_space_floor_bytes = UINT64_MAX;

@@ -9,6 +9,7 @@ namespace {
 using store::Isolation;
 
 constexpr std::string_view kFilesOnly = "files_only_after_ms";
+constexpr std::string_view kUnderPressure = "files_only_under_pressure";
 
 bool is_jail(const store::SandboxRow& row) { return row.isolation == "jail"; }
 
@@ -63,8 +64,10 @@ Result<void> check_wall(const store::SandboxRow& row) {
   if (row.persistence != "ephemeral") return refused(row, "cannot be kept yet", "persistence");
   if (row.snapshot)
     return refused(row, "cannot begin with the files of a snapshot yet", "snapshot");
-  if (row.files_only_after_ms != 0)
-    return refused(row, "cannot keep its files without its memory yet", kFilesOnly);
+  if (row.files_only_after_ms != 0 || row.files_only_under_pressure) {
+    std::string_view field = row.files_only_after_ms != 0 ? kFilesOnly : kUnderPressure;
+    return refused(row, "cannot keep its files without its memory yet", field);
+  }
   if (row.checkpoint != "none")
     return refused(row, "cannot be kept as a snapshot yet", "checkpoint");
   return {};

@@ -88,6 +88,9 @@ TEST(Floor, WhatAMachineCannotDoIsRefusedByName) {
   row.files_only_after_ms = 1000;
   EXPECT_EQ(check_wall(row).error().field(), "files_only_after_ms");
   row = row_behind("microvm");
+  row.files_only_under_pressure = true;
+  EXPECT_EQ(check_wall(row).error().field(), "files_only_under_pressure");
+  row = row_behind("microvm");
   row.volumes.push_back({.volume = VolumeId::draw(), .name = "data", .path = "/data"});
   EXPECT_EQ(check_wall(row).error().field(), "volumes");
   row.isolation = "jail";

@@ -37,6 +37,7 @@ CreateSandbox twin_request(const store::SandboxRow& row, SnapshotId snapshot) {
   request.on_ttl = row.on_ttl;
   request.auto_resume = row.auto_resume;
   request.files_only_after_ms = row.files_only_after_ms;
+  request.files_only_under_pressure = row.files_only_under_pressure;
   request.checkpoint = row.checkpoint;
   request.persistence = row.persistence;
   request.metadata = row.metadata;

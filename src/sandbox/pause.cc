@@ -44,7 +44,8 @@ Task<Result<void>> Pause::begin(std::shared_ptr<Sandbox> sandbox) {
   crash_point("pause.row");
   if (paused) paused = co_await freeze(sandbox);
   crash_point("pause.frozen");
-  if (paused && sandbox->lifetime_.memory_end()) sandbox->due_.notify_all();
+  bool may_rest = sandbox->lifetime_.memory_end() || row.files_only_under_pressure;
+  if (paused && may_rest) sandbox->due_.notify_all();
   if (paused) co_return paused;
   auto undone = co_await go_on(sandbox);
   if (!undone)

@@ -23,16 +23,18 @@ Task<Result<void>> store_paused(Ledger& ledger, store::SandboxRow row) {
 
 }  // namespace
 
-bool Sandboxes::release_is_due(const Sandbox& sandbox) const {
+bool Sandboxes::may_release(const Sandbox& sandbox, Need need) const {
   if (sandbox.state() != State::kPaused) return false;
+  if (need == Need::kPressure)
+    return sandbox.row().files_only_under_pressure && !sandbox.row().released;
   if (sandbox.row().released) return sandbox.isolate_left_;
   std::optional<SteadyTime> end = sandbox.lifetime().memory_end();
   return end && *end <= services_.clock.steady_now();
 }
 
-Task<Result<void>> Sandboxes::release(std::shared_ptr<Sandbox> sandbox) {
+Task<Result<void>> Sandboxes::release(std::shared_ptr<Sandbox> sandbox, Need need) {
   Pause::Turn turn = co_await Pause::take_turn(sandbox);
-  if (!release_is_due(*sandbox)) co_return Result<void>();  // it was put to use meanwhile
+  if (!may_release(*sandbox, need)) co_return Result<void>();  // it was put to use meanwhile
   if (sandbox->isolate_left_) co_return co_await finish_release(sandbox);
   ATOLL_CO_TRY(std::vector<NotCarried> lost, co_await find_not_carried(services_, sandbox));
   store::SandboxRow row = sandbox->row();
@@ -99,12 +101,12 @@ Task<Result<void>> Sandboxes::bring_back(std::shared_ptr<Sandbox> sandbox) {
   co_return awake;
 }
 
-// What only waits in the pool makes room.
 Task<Result<void>> Sandboxes::promise_again(std::shared_ptr<Sandbox> sandbox) {
   while (true) {
-    auto promised = sandbox->reservation_.resize(limits_of(sandbox->row()));
+    Limits limits = limits_of(sandbox->row());
+    auto promised = sandbox->reservation_.resize(limits);
     if (promised || promised.error().code() != Code::kExhausted) co_return promised;
-    bool made_room = co_await pool_.give_up_one();
+    bool made_room = co_await make_room(limits, Admission::Place::kHeld);
     if (!made_room) co_return promised;
   }
 }

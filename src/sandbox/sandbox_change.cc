@@ -25,6 +25,8 @@ store::SandboxRow changed_row(store::SandboxRow row, const ChangeSandbox& reques
   row.on_ttl = request.on_ttl.value_or(row.on_ttl);
   row.auto_resume = request.auto_resume.value_or(row.auto_resume);
   row.files_only_after_ms = request.files_only_after_ms.value_or(row.files_only_after_ms);
+  row.files_only_under_pressure =
+      request.files_only_under_pressure.value_or(row.files_only_under_pressure);
   row.checkpoint = request.checkpoint.value_or(row.checkpoint);
   row.metadata = request.metadata.value_or(row.metadata);
   if (request.network) row.network = keep_placeholders(row.network, *request.network);

@@ -21,6 +21,7 @@ struct ChangeSandbox {
   std::optional<std::string> on_ttl = {};
   std::optional<bool> auto_resume = {};
   std::optional<uint64_t> files_only_after_ms = {};  // 0: never
+  std::optional<bool> files_only_under_pressure = {};
   std::optional<std::string> checkpoint = {};
   std::optional<std::string> metadata = {};  // JSON object of strings
   std::optional<std::string> network = {};   // network_text(); in force when the change returns

@@ -127,6 +127,7 @@ Result<Sandboxes::Draft> Sandboxes::make_draft(
   row.on_ttl = request.on_ttl;
   row.auto_resume = request.auto_resume;
   row.files_only_after_ms = request.files_only_after_ms.value_or(0);
+  row.files_only_under_pressure = request.files_only_under_pressure;
   row.checkpoint = request.checkpoint;
   bool persists = defaults.persistence == store::Persistence::kPersistent;
   row.persistence = request.persistence.value_or(persists ? "persistent" : "ephemeral");
@@ -244,7 +245,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
 }
 
 // What a warm isolate holds grows into what the sandbox is promised. When there is no room, what
-// only waits in the pool makes it.
+// only waits makes it, this one too.
 Task<Result<Reservation>> Sandboxes::reserve(Limits limits, std::optional<WarmIsolate>& warm) {
   while (true) {
     Result<Reservation> reserved = Reservation();
@@ -258,10 +259,15 @@ Task<Result<Reservation>> Sandboxes::reserve(Limits limits, std::optional<WarmIs
       reserved = admission_.reserve(limits);
     }
     if (reserved || reserved.error().code() != Code::kExhausted) co_return reserved;
-    bool made_room = co_await pool_.give_up_one();
-    if (made_room) continue;
-    if (warm) co_await pool_.discard(std::move(*warm));
-    co_return reserved;
+    if (warm) {
+      bool gave_up = co_await pool_.give_up_one();
+      if (gave_up) continue;
+      co_await pool_.discard(std::move(*warm));
+      warm.reset();
+      continue;
+    }
+    bool made_room = co_await make_room(limits, Admission::Place::kNew);
+    if (!made_room) co_return reserved;
   }
 }
 
@@ -378,6 +384,7 @@ Task<Result<void>> Sandboxes::change(std::shared_ptr<Sandbox> sandbox, ChangeSan
   auto changed = co_await change_sandbox(services_, sandbox, std::move(request));
   for (auto end : {sandbox->lifetime().deadline(), sandbox->lifetime().memory_end()})
     if (end && *end < wake_) due_.notify_all();
+  if (may_release(*sandbox, Need::kPressure)) due_.notify_all();
   co_return changed;
 }
 

@@ -50,6 +50,7 @@ struct CreateSandbox {
   std::string on_ttl = "delete";  // as in the row
   bool auto_resume = false;
   std::optional<uint64_t> files_only_after_ms = {};
+  bool files_only_under_pressure = false;
   std::string checkpoint = "none";  // as in the row
   std::optional<uint64_t> ttl_ms;
   std::optional<uint64_t> idle_ttl_ms;
@@ -136,10 +137,18 @@ class Sandboxes {
   // A persistent sandbox whose isolate went with the machine gets another, with its files.
   Task<Result<void>> renew_row(store::SandboxRow& row);
   Task<void> come_back(std::shared_ptr<Sandbox> sandbox);
-  // Whether the memory of a paused sandbox is to be given back now.
-  bool release_is_due(const Sandbox& sandbox) const;
+  // Why the memory of a paused sandbox is given back: its time has come, or others need it.
+  enum class Need : unsigned char { kTime, kPressure };
+  bool may_release(const Sandbox& sandbox, Need need) const;
   // Does that, or goes on with it: its isolate ends, its files stay.
-  Task<Result<void>> release(std::shared_ptr<Sandbox> sandbox);
+  Task<Result<void>> release(std::shared_ptr<Sandbox> sandbox, Need need);
+  // Of those whose memory may be given back to others. Null: there is none.
+  std::shared_ptr<Sandbox> longest_paused() const;
+  Task<Result<void>> release_longest_paused();
+  // For a sandbox that the host could not promise that much; false: there is no room to be made.
+  Task<bool> make_room(Limits limits, Admission::Place place);
+  // Until the host has memory again, or nobody is left.
+  Task<void> relieve();
   // In the turn of the sandbox, all three. Ends `old`; what has its id then is paused.
   Task<Result<void>> lay_down(std::shared_ptr<Sandbox> old, store::SandboxRow row);
   Task<Result<void>> finish_release(std::shared_ptr<Sandbox> sandbox);

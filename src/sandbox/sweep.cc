@@ -16,6 +16,7 @@ namespace {
 constexpr std::chrono::milliseconds kLeastPause{100};  // between two sweeps
 constexpr std::chrono::milliseconds kRetryPause{500};  // of what could not be freed
 constexpr std::chrono::hours kLongestRest{1};
+constexpr std::chrono::seconds kPressurePause{1};  // between two looks at the host's memory
 constexpr std::chrono::minutes kArtifactsPause{10};  // between two looks for expired ones
 
 // Its deletion was begun, or what it held is still there: the sweep goes on with it.
@@ -41,7 +42,7 @@ Task<void> Sandboxes::sweep() {
   std::vector<std::shared_ptr<Sandbox>> due;
   for (const auto& [id, sandbox] : all_)
     if (is_unfinished(*sandbox) || is_expired(*sandbox, services_.clock.steady_now()) ||
-        release_is_due(*sandbox))
+        may_release(*sandbox, Need::kTime))
       due.push_back(sandbox);
   for (std::shared_ptr<Sandbox> sandbox : due) {
     // Looked at again: while the others were ended it may have been put to use, or made anew.
@@ -55,11 +56,12 @@ Task<void> Sandboxes::sweep() {
       done = co_await delete_now(sandbox);
     } else if (is_unfinished(*sandbox)) {
       done = co_await free_isolate(sandbox);
-    } else if (release_is_due(*sandbox)) {
-      done = co_await release(sandbox);
+    } else if (may_release(*sandbox, Need::kTime)) {
+      done = co_await release(sandbox, Need::kTime);
     }
     if (!done) log_warning("sweep failed", {{"sandbox", sandbox->id().view()}, done.error()});
   }
+  co_await relieve();
 }
 
 SteadyTime Sandboxes::next_due() const {
@@ -69,6 +71,7 @@ SteadyTime Sandboxes::next_due() const {
     if (is_unfinished(*sandbox) || sandbox->isolate_left_) next = std::min(next, now + kRetryPause);
     std::optional<SteadyTime> memory_end = sandbox->lifetime().memory_end();
     if (memory_end && !sandbox->row().released) next = std::min(next, *memory_end);
+    if (may_release(*sandbox, Need::kPressure)) next = std::min(next, now + kPressurePause);
     // A busy one cannot be idle for long enough before this; it is looked at again then.
     std::optional<SteadyTime> end = sandbox->lifetime().earliest_deadline();
     if (end && sandbox->state() != State::kCreating) next = std::min(next, *end);

@@ -357,6 +357,10 @@ ALTER TABLE sandboxes ADD COLUMN files_only_after_ms INTEGER NOT NULL DEFAULT 0
   CHECK (files_only_after_ms >= 0);
 ALTER TABLE sandboxes ADD COLUMN released TEXT;
 )sql",
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN files_only_under_pressure INTEGER NOT NULL DEFAULT 0
+  CHECK (files_only_under_pressure IN (0, 1));
+)sql",
 };
 
 }  // namespace

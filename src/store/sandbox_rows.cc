@@ -14,7 +14,7 @@ namespace {
   "failure, generation, next_exec, ttl_from_ms, limits_unsettled, network, "                   \
   "on_ttl, auto_resume, paused_at_ms, snapshot_id, inherited_bytes, restoring, checkpoint, "   \
   "isolation, volumes, persistence, exec_user, exec_directory, transient, "                     \
-  "files_only_after_ms, released"
+  "files_only_after_ms, released, files_only_under_pressure"
 
 // What a sandbox is shown as.
 #define SHOWN_STATE "iif(state = 'running' AND paused_at_ms <> 0, 'paused', state)"
@@ -67,6 +67,7 @@ Result<SandboxRow> read_row(Query& query) {
   row.transient = query.uint32() != 0;
   row.files_only_after_ms = query.uint64();
   row.released = query.text_or_null();
+  row.files_only_under_pressure = query.uint32() != 0;
   ATOLL_TRY_VOID(query.row_done());
   ATOLL_TRY(row.volumes, decode_volume_uses(volumes));
   return row;
@@ -109,7 +110,7 @@ Result<void> SandboxRows::insert(const SandboxRow& row) {
   auto inserted = database_.run(
       "INSERT INTO sandboxes (" SANDBOX_COLUMNS
       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row.id.view(), row.tenant.number(), Blob(row.image.bytes()), row.name, row.state,
       row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes,
       row.output_bytes, row.open_files, row.disk_bytes_per_second, row.on_oom, row.cpu_time_ms,
@@ -119,7 +120,7 @@ Result<void> SandboxRows::insert(const SandboxRow& row) {
       uint32_t{row.auto_resume}, row.paused_at_ms, snapshot, row.inherited_bytes,
       uint32_t{row.restoring}, row.checkpoint, row.isolation, encode_volume_uses(row.volumes),
       row.persistence, row.user, row.directory, uint32_t{row.transient}, row.files_only_after_ms,
-      row.released);
+      row.released, uint32_t{row.files_only_under_pressure});
   if (inserted) return {};
   Error error = std::move(inserted).error();
   if (row.name && error.code() == Code::kConflict)
@@ -167,13 +168,14 @@ Result<void> SandboxRows::change(const SandboxRow& row) {
                     "disk_bytes = ?, output_bytes = ?, open_files = ?, disk_bytes_per_second = ?, "
                     "cpu_time_ms = ?, ttl_ms = ?, ttl_from_ms = ?, idle_ttl_ms = ?, metadata = ?, "
                     "limits_unsettled = ?, network = ?, on_ttl = ?, auto_resume = ?, "
-                    "checkpoint = ?, files_only_after_ms = ? "
+                    "checkpoint = ?, files_only_after_ms = ?, files_only_under_pressure = ? "
                     "WHERE tenant_id = ? AND sandbox_id = ?",
                     row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes, row.output_bytes,
                     row.open_files, row.disk_bytes_per_second, row.cpu_time_ms, row.ttl_ms,
                     row.ttl_from_ms, row.idle_ttl_ms, row.metadata, uint32_t{row.limits_unsettled},
                     row.network, row.on_ttl, uint32_t{row.auto_resume}, row.checkpoint,
-                    row.files_only_after_ms, row.tenant.number(), row.id.view()));
+                    row.files_only_after_ms, uint32_t{row.files_only_under_pressure},
+                    row.tenant.number(), row.id.view()));
   if (changed == 0) return no_such_sandbox(row.id);
   return {};
 }

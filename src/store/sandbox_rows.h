@@ -44,6 +44,7 @@ struct SandboxRow {
   bool auto_resume = false;                 // whoever uses what is inside lets it go on
   int64_t paused_at_ms = 0;                 // not 0: "running", and frozen since then
   uint64_t files_only_after_ms = 0;         // how long a pause keeps its memory; 0: always
+  bool files_only_under_pressure = false;   // it may be given back when others need it, too
   // It is paused, and only its files are left: what went, as encode_not_carried() writes it.
   std::optional<std::string> released = {};
   std::optional<SnapshotId> snapshot = {};  // what its files come from, or were last kept as

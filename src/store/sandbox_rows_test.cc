@@ -89,6 +89,7 @@ TEST_F(SandboxRowsTest, ChangeKeepsWhatMayChangeAndNothingElse) {
   other.idle_ttl_ms = 11;
   other.metadata = R"({"a":"b"})";
   other.limits_unsettled = true;
+  other.files_only_under_pressure = true;
   ASSERT_TRUE(rows().change(other).ok());
   SandboxRow back = rows().find(kLocalTenant, first.id).value().value();
   EXPECT_EQ(back.cpu_millis, 1u);
@@ -104,6 +105,7 @@ TEST_F(SandboxRowsTest, ChangeKeepsWhatMayChangeAndNothingElse) {
   EXPECT_EQ(back.idle_ttl_ms, 11u);
   EXPECT_EQ(back.metadata, other.metadata);
   EXPECT_TRUE(back.limits_unsettled);
+  EXPECT_TRUE(back.files_only_under_pressure);
   EXPECT_EQ(back.name, "build");
   EXPECT_EQ(back.state, "creating");
   EXPECT_EQ(back.generation, 1u);

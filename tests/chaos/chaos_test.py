@@ -20,7 +20,7 @@ RANDOM_KILLS = 200 if LONG else 20
 READY_SECONDS = 1.0
 # What is promised to survive ten times at each point.
 STATE_ROUNDS = 10 if LONG else 1
-STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete", "seal", "rest")
+STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete", "seal", "rest", "squeeze")
 
 # Where atolld dies, and the request on whose way that is.
 DAEMON_POINTS = {
@@ -36,6 +36,7 @@ DAEMON_POINTS = {
     "pause.row": "pause", "pause.frozen": "pause", "resume.thawed": "pause", "resume.row": "pause",
     "release.row": "rest", "release.done": "rest",
     "wake.row": "rest", "wake.launched": "rest", "wake.done": "rest",
+    "pressure.released": "squeeze",
     "snapshot.cut": "keep", "snapshot.row": "keep", "snapshot.unlisted": "keep",
     "fork.cut": "fork", "fork.made": "fork", "fork.done": "fork",
     "rollback.kept": "roll_back", "rollback.row": "roll_back", "rollback.removed": "roll_back",
@@ -182,6 +183,25 @@ class Chaos(atoll.SystemTest):
         self.assertEqual((resumed["state"], resumed["pause"]), ("running", None))
         self.again_until(200, "PATCH", path, {"files_only_after_ms": None})
         self.assertEqual(self.again_until(200, "GET", f"{path}/files/tmp/kept").body, b"kept")
+
+    def squeeze(self):
+        """One that needs the memory of another gets it, and that one has its files."""
+        total = next(int(line.split()[1]) for line in atoll.read("/proc/meminfo").splitlines()
+                     if line.startswith("MemTotal:"))
+        path, kind = f"/v1/sandboxes/{self.sandbox}", {"Content-Type": "application/octet-stream"}
+        written = self.atoll.request("PUT", f"{path}/files/tmp/kept", b"kept", headers=kind)
+        self.assertIn(written.status, (200, 201))
+        # More than half of what the host may promise, which is four times what it has.
+        large = {"limits": {"memory_bytes": total * 1024 * 4 * 3 // 5}}
+        self.again_until(200, "PATCH", path, {"files_only_under_pressure": True, **large})
+        self.again_until(200, "POST", f"{path}/pause")
+        other = self.again_until(201, "POST", "/v1/sandboxes", {"template": "python", **large})
+        self.assertFalse(self.again_until(200, "GET", path).json["pause"]["memory"])
+        self.again_until(204, "DELETE", f"/v1/sandboxes/{other.json['id']}")
+        self.again_until(200, "POST", f"{path}/resume")
+        self.assertEqual(self.again_until(200, "GET", f"{path}/files/tmp/kept").body, b"kept")
+        small = {"limits": {"memory_bytes": 256 << 20}}
+        self.again_until(200, "PATCH", path, {"files_only_under_pressure": False, **small})
 
     def keep(self):
         """A snapshot that was acknowledged is there with its files, and goes when it is deleted."""

@@ -353,9 +353,11 @@ def no_snapshots(service, isolation):
 def no_rest(service, isolation):
     with Box(service, isolation) as box:
         refusal(box, "PATCH", "", {"files_only_after_ms": 1000}, "files_only_after_ms")
-    answer = service.request("POST", "/v1/sandboxes", {
-        "template": "python", "isolation": isolation, "files_only_after_ms": 1000})
-    equal((answer.status, answer.json["error"]["code"]), (400, "not_behind_this_wall"))
+        refusal(box, "PATCH", "", {"files_only_under_pressure": True}, "files_only_under_pressure")
+    for leave in ({"files_only_after_ms": 1000}, {"files_only_under_pressure": True}):
+        answer = service.request("POST", "/v1/sandboxes", {
+            "template": "python", "isolation": isolation, **leave})
+        equal((answer.status, answer.json["error"]["code"]), (400, "not_behind_this_wall"))
 
 
 # What a wall does not do: the word for it in docs/isolation.md, and that it is refused.

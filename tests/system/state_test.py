@@ -207,6 +207,39 @@ class Pause(atoll.SystemTest):
         self.assertEqual((kept.status, kept.body), (200, b"out\n"))
         atoll.wait_for("the pool to be empty", lambda: self.atoll.subvolumes() == [])
 
+    def test_who_was_paused_first_makes_room(self):
+        """As much as the host may promise is four times its memory: each asks for two fifths."""
+        total = next(int(line.split()[1]) for line in atoll.read("/proc/meminfo").splitlines()
+                     if line.startswith("MemTotal:"))
+        limits = {"memory_bytes": total * 1024 * 4 * 2 // 5}
+        made = self.atoll.cli("create", "--files-only-under-pressure").stdout.decode().strip()
+        self.call("PATCH", f"/v1/sandboxes/{made}", {"limits": limits})
+        sandboxes = [made, self.atoll.create(limits=limits, files_only_under_pressure=True)["id"]]
+        for each in sandboxes:
+            self.atoll.execute(each, ["sh", "-c", f"echo {each} >/home/user/file"])
+            self.pause(each)
+        keeps = self.atoll.create()["id"]
+        self.pause(keeps)
+        time.sleep(1.5)
+        self.assertFalse(any(self.released(each) for each in sandboxes), "nothing was short")
+        third = self.atoll.create(limits=limits)["id"]
+        self.assertEqual([bool(self.released(each)) for each in sandboxes], [True, False])
+        self.call("POST", f"/v1/sandboxes/{sandboxes[0]}/resume")
+        self.assertTrue(self.released(sandboxes[1]), "one that goes on needs room too")
+        self.assertEqual(self.atoll.execute(sandboxes[0], ["cat", "/home/user/file"])["stdout"],
+                         sandboxes[0] + "\n")
+        body = {"template": "python", "limits": limits}
+        error = self.call("POST", "/v1/sandboxes", body, 503)["error"]
+        self.assertEqual(error["code"], "no_capacity")
+        self.assertTrue(self.call("GET", f"/v1/sandboxes/{keeps}")["pause"]["memory"])
+        self.atoll.delete(third)
+        self.call("POST", f"/v1/sandboxes/{sandboxes[1]}/resume")
+        self.assertEqual(self.atoll.execute(sandboxes[1], ["cat", "/home/user/file"])["stdout"],
+                         sandboxes[1] + "\n")
+        for each in (*sandboxes, keeps):
+            self.atoll.delete(each)
+        atoll.wait_for("the pool to be empty", lambda: self.atoll.subvolumes() == [])
+
     def test_many_pauses_at_once_and_the_command_line(self):
         sandbox = self.atoll.create(name="work")["id"]
         counter = self.atoll.start(sandbox, ["python3", "-c", COUNTER])["id"]

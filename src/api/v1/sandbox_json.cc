@@ -96,6 +96,7 @@ json::object sandbox_json(const store::SandboxRow& row, const Sandbox* live) {
   object["on_ttl"] = row.on_ttl;
   object["auto_resume"] = row.auto_resume;
   object["files_only_after_ms"] = or_null(row.files_only_after_ms);
+  object["files_only_under_pressure"] = row.files_only_under_pressure;
   object["pause"] = pause_json(row, live);
   object["checkpoint"] = row.checkpoint;
   object["persistence"] = row.persistence;

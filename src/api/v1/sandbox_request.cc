@@ -227,6 +227,8 @@ Result<CreateSandbox> parse_create(std::string_view body) {
   request.auto_resume = reader.optional_boolean("auto_resume").value_or(false);
   request.files_only_after_ms =
       reader.optional_integer("files_only_after_ms", 1, sandbox::kMaxTtlMs);
+  request.files_only_under_pressure =
+      reader.optional_boolean("files_only_under_pressure").value_or(false);
   request.checkpoint = parse_checkpoint(reader).value_or("none");
   request.persistence = parse_persistence(reader);
   request.metadata = to_json_text(reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes));
@@ -253,6 +255,7 @@ Result<ChangeSandbox> parse_change(std::string_view body) {
   request.files_only_after_ms =
       reader.optional_integer("files_only_after_ms", 1, sandbox::kMaxTtlMs);
   if (reader.is_null("files_only_after_ms")) request.files_only_after_ms = 0;
+  request.files_only_under_pressure = reader.optional_boolean("files_only_under_pressure");
   request.checkpoint = parse_checkpoint(reader);
   TextPairs metadata = reader.text_pairs("metadata", kMaxPairs, kMaxPairBytes);
   if (reader.has("metadata")) request.metadata = to_json_text(metadata);
@@ -260,7 +263,8 @@ Result<ChangeSandbox> parse_change(std::string_view body) {
     parse_limits(*limits, request, reader);
   request.network = parse_network(reader);
   for (const char* name :
-       {"ttl_ms", "on_ttl", "auto_resume", "checkpoint", "metadata", "limits", "network"})
+       {"ttl_ms", "on_ttl", "auto_resume", "files_only_under_pressure", "checkpoint", "metadata",
+        "limits", "network"})
     if (reader.is_null(name)) reader.refuse(name, "must not be null");
   ATOLL_TRY_VOID(reader.finish());
   return request;
