@@ -337,8 +337,9 @@ Task<Result<void>> FakeDriver::set_programs(SandboxId id, Programs programs) {
 // Holds as many bytes as there are files' ones, and those that it had.
 Task<Result<Cut>> FakeDriver::cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) {
   auto found = agents_.find(id);
-  if (found == agents_.end()) co_return Error(Code::kNotFound, "no such isolate");
-  FakeFiles files = found->second->files;
+  if (found == agents_.end() && !kept.contains(id))
+    co_return Error(Code::kNotFound, "no such isolate");
+  FakeFiles files = found == agents_.end() ? kept.at(id) : found->second->files;
   files.drop_channels();
   uint64_t bytes = inherited_bytes;
   for (const auto& [path, content] : files.contents()) bytes += content.size();

@@ -23,9 +23,9 @@ class SnapshotKeeper {
  public:
   virtual ~SnapshotKeeper() = default;
 
-  // Keeps the files of the isolate under an id that is not taken, until remove_snapshot(); nothing
-  // runs in it meanwhile. On disk when this returns. `inherited_bytes` are those that it was
-  // launched with.
+  // Keeps the files of the isolate, or those that were kept of it, under an id that is not taken,
+  // until remove_snapshot(); nothing runs in it meanwhile. On disk when this returns.
+  // `inherited_bytes` are those that it was launched with.
   virtual Task<Result<Cut>> cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) = 0;
   // Removing one that does not exist succeeds.
   virtual Task<Result<void>> remove_snapshot(SnapshotId snapshot) = 0;

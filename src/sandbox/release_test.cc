@@ -1,6 +1,7 @@
 // Pauses that keep files and no memory, with a fake isolate.
 #include <gtest/gtest.h>
 
+#include "sandbox/fork.h"
 #include "sandbox/not_carried.h"
 #include "sandbox/pause.h"
 #include "sandbox/snapshots.h"
@@ -130,13 +131,47 @@ TEST_F(ReleaseTest, UseIsRefusedOrWakes) {
   auto exec = bed_.run(refused->start_exec(request, "{}"));
   ASSERT_FALSE(exec.ok());
   EXPECT_EQ(exec.error().reason(), "sandbox_paused");
-  Snapshots snapshots(bed_.sandboxes(), bed_.admission());
-  auto kept = bed_.run(snapshots.cut(refused, {}));
-  ASSERT_FALSE(kept.ok());
-  EXPECT_EQ(kept.error().reason(), "sandbox_paused");
   auto woken = find(create_released(true));
   EXPECT_EQ(bed_.run_exec(*woken, {"echo", "awake"}).verdict, "ok");
   EXPECT_EQ(woken->state(), State::kRunning);
+}
+
+TEST_F(ReleaseTest, IsKeptAndForkedWithoutAnIsolate) {
+  SandboxId id = create_released();
+  Snapshots snapshots(bed_.sandboxes(), bed_.admission());
+  auto kept = bed_.run(snapshots.cut(find(id), {}));
+  ASSERT_TRUE(kept.ok()) << kept.error().message();
+  EXPECT_EQ(bed_.driver->snapshots.at(kept->row.id).contents().at("/tmp/a"), "files");
+  EXPECT_EQ(kept->row.bytes, 5u);
+  auto forked = bed_.run(fork_sandbox(bed_.sandboxes(), snapshots, find(id), {.count = 2}));
+  ASSERT_TRUE(forked.ok()) << forked.error().message();
+  for (const auto& child : forked->sandboxes) {
+    EXPECT_EQ(child->state(), State::kRunning);
+    EXPECT_EQ(files(child->id()).at("/tmp/a"), "files");
+  }
+  EXPECT_EQ(bed_.driver->snapshots.size(), 1u) << "a fork keeps none";
+  EXPECT_FALSE(has_isolate(id));
+  EXPECT_EQ(find(id)->state(), State::kPaused);
+  files(forked->sandboxes[0]->id())["/tmp/a"] = "other";
+  expect_comes_back(id);
+}
+
+TEST_F(ReleaseTest, IsKeptWhenItsIsolateHasEnded) {
+  auto sandbox = create();
+  SandboxId id = sandbox->id();
+  ASSERT_TRUE(bed_.run(Pause::begin(sandbox)).ok());
+  sandbox.reset();
+  bed_.clock.advance(seconds(11));
+  bed_.driver->remove_error = Error(Code::kUnavailable, "the warden is away");
+  sweep(bed_);
+  Snapshots snapshots(bed_.sandboxes(), bed_.admission());
+  EXPECT_FALSE(bed_.run(snapshots.cut(find(id), {})).ok());
+  EXPECT_TRUE(bed_.driver->snapshots.empty());
+  bed_.driver->remove_error.reset();
+  ASSERT_TRUE(bed_.run(snapshots.cut(find(id), {})).ok());
+  EXPECT_FALSE(has_isolate(id));
+  EXPECT_EQ(promised_memory(), 0u);
+  expect_comes_back(id);
 }
 
 TEST_F(ReleaseTest, ItsLimitsMayChangeMeanwhile) {

@@ -58,8 +58,9 @@ Task<Result<Kept>> Snapshots::cut(std::shared_ptr<Sandbox> sandbox, CutSnapshot 
   Pause::Turn turn = co_await Pause::take_turn(sandbox);
   State state = sandbox->state();
   if (state != State::kRunning && state != State::kPaused) co_return not_running(*sandbox);
-  // There is no isolate whose files could be kept.
-  if (sandbox->row().released) co_return not_running(*sandbox);
+  // One that has only its files needs no isolate for this, nor one that is still being ended.
+  bool half_released = sandbox->row().released && holds_memory(*sandbox);
+  if (half_released) ATOLL_CO_TRY_VOID(co_await sandboxes_.finish_release(sandbox));
   auto kept = co_await keep(sandbox, std::move(request));
   co_return kept;
 }

@@ -66,7 +66,7 @@ class Snapshots {
   // Sandboxes that want checkpoints get them from now on.
   Snapshots(Sandboxes& sandboxes, Admission& admission);
 
-  // Of a sandbox that runs or is paused.
+  // Of a sandbox that runs or is paused, also without its memory.
   Task<Result<Kept>> cut(std::shared_ptr<Sandbox> sandbox, CutSnapshot request);
   Task<Result<std::vector<store::SnapshotRow>>> list(store::TenantId tenant,
                                                      store::SnapshotQuery wanted);

@@ -51,9 +51,10 @@ Result<void> thaw_isolate(const Host& host, const SandboxId& id) {
 }
 
 Result<Stillness> Stillness::begin(const Host& host, const SandboxId& id) {
-  ATOLL_TRY(RecordLock record, lock_existing(host, id));
+  ATOLL_TRY(auto record, lock_record(host, id));
+  if (!record) return Stillness({}, {});
   ATOLL_TRY_VOID(linux::freeze_group(run_group(host, id), kFreezeTimeoutMs));
-  return Stillness(run_group(host, id), std::move(record));
+  return Stillness(run_group(host, id), std::move(*record));
 }
 
 // Until it is asked for.

@@ -14,7 +14,8 @@ namespace atl::warden {
 Result<void> freeze_isolate(const Host& host, const SandboxId& id);
 Result<void> thaw_isolate(const Host& host, const SandboxId& id);
 
-// Nothing runs in an isolate, and nobody else works on it, for as long as this lives.
+// Nothing runs in an isolate, and nobody else works on it, for as long as this lives. Where there
+// is none nothing runs anyway: its layer may have been kept.
 class Stillness {
  public:
   static Result<Stillness> begin(const Host& host, const SandboxId& id);

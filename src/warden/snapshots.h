@@ -17,8 +17,8 @@ struct Cut {
   uint64_t held_bytes;
   uint64_t frozen_us;
 };
-// Of the isolate's layer, which stands still meanwhile; on disk when this returns. EEXIST: the id
-// is taken.
+// Of the isolate's layer, which stands still meanwhile, or of one that was kept; on disk when this
+// returns. EEXIST: the id is taken.
 Result<Cut> cut_snapshot(const Host& host, const Request& request);
 
 Result<void> remove_snapshot(const Host& host, const SnapshotId& id);

@@ -113,6 +113,22 @@ TEST_F(WardenSnapshots, ALayerIsKeptBeyondItsIsolateIfThatIsAsked) {
   EXPECT_EQ(gone.system_errno, ENOENT);
 }
 
+TEST_F(WardenSnapshots, OfALayerThatWasKeptNeedNoIsolate) {
+  Request release = simple_request(Operation::kRemove, id_);
+  release.keeps_layer = 1;
+  ASSERT_EQ(client_->ask(release).status, Status::kOk);
+  SnapshotId snapshot = SnapshotId::draw();
+  Reply reply = cut(snapshot);
+  ASSERT_EQ(reply.status, Status::kOk) << reply.system_errno;
+  EXPECT_GT(reply.held_bytes, 0u);
+  EXPECT_EQ(launch(SandboxId::draw(), &snapshot, reply.held_bytes).status, Status::kOk);
+  EXPECT_EQ(client_->ask(release).status, Status::kOk) << "it is there as before";
+  EXPECT_EQ(client_->ask(simple_request(Operation::kRemove, id_)).status, Status::kOk);
+  Reply none = cut(SnapshotId::draw());
+  EXPECT_EQ(none.status, Status::kFailed);
+  EXPECT_EQ(none.system_errno, ENOENT);
+}
+
 TEST(WardenRequests, ASnapshotMustBeNamedWhereItIsNeededAndNowhereElse) {
   auto parses = [](const Request& request) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(&request);

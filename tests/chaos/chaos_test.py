@@ -20,9 +20,10 @@ RANDOM_KILLS = 200 if LONG else 20
 READY_SECONDS = 1.0
 # What is promised to survive ten times at each point.
 STATE_ROUNDS = 10 if LONG else 1
-STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete", "seal", "rest", "squeeze")
+STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete", "seal", "rest", "squeeze",
+                  "keep_at_rest")
 
-# Where atolld dies, and the request on whose way that is.
+# Where atolld dies, and the request on whose way that is, or several.
 DAEMON_POINTS = {
     "create.row": "create", "create.launched": "create", "create.attached": "create",
     "create.running": "create", "idempotency.row": "create", "idempotency.made": "create",
@@ -37,8 +38,9 @@ DAEMON_POINTS = {
     "release.row": "rest", "release.done": "rest",
     "wake.row": "rest", "wake.launched": "rest", "wake.done": "rest",
     "pressure.released": "squeeze",
-    "snapshot.cut": "keep", "snapshot.row": "keep", "snapshot.unlisted": "keep",
-    "fork.cut": "fork", "fork.made": "fork", "fork.done": "fork",
+    "snapshot.cut": ("keep", "keep_at_rest"), "snapshot.row": ("keep", "keep_at_rest"),
+    "snapshot.unlisted": "keep",
+    "fork.cut": ("fork", "keep_at_rest"), "fork.made": "fork", "fork.done": "fork",
     "rollback.kept": "roll_back", "rollback.row": "roll_back", "rollback.removed": "roll_back",
     "rollback.done": "roll_back",
     "volume.made": "store", "volume.row": "store", "volume.unlisted": "store",
@@ -56,7 +58,8 @@ WARDEN_POINTS = {f"launch.{step}": "create" for step in LAUNCH_STEPS} | {
     "remove.uids": "delete",
     "freeze.note": "pause", "freeze.group": "pause", "thaw.group": "pause",
     "release.layer": "rest",
-    "snapshot.frozen": "keep", "snapshot.cut": "keep", "snapshot.remove": "keep",
+    "snapshot.frozen": ("keep", "keep_at_rest"), "snapshot.cut": ("keep", "keep_at_rest"),
+    "snapshot.remove": "keep",
     "volume.create": "store", "volume.remove": "store",
 }
 # Where an agent dies; most are frames that it was sent.
@@ -172,6 +175,13 @@ class Chaos(atoll.SystemTest):
         path, kind = f"/v1/sandboxes/{self.sandbox}", {"Content-Type": "application/octet-stream"}
         written = self.atoll.request("PUT", f"{path}/files/tmp/kept", b"kept", headers=kind)
         self.assertIn(written.status, (200, 201))
+        self.lay_down(path)
+        resumed = self.again_until(200, "POST", f"{path}/resume").json
+        self.assertEqual((resumed["state"], resumed["pause"]), ("running", None))
+        self.again_until(200, "PATCH", path, {"files_only_after_ms": None})
+        self.assertEqual(self.again_until(200, "GET", f"{path}/files/tmp/kept").body, b"kept")
+
+    def lay_down(self, path):
         self.again_until(200, "PATCH", path, {"files_only_after_ms": 1})
         self.again_until(200, "POST", f"{path}/pause")
 
@@ -179,8 +189,21 @@ class Chaos(atoll.SystemTest):
             shown = self.atoll.try_request("GET", path)
             return shown.status == 200 and shown.json["pause"] and not shown.json["pause"]["memory"]
         atoll.wait_for("its memory to be given back", rests, 20)
-        resumed = self.again_until(200, "POST", f"{path}/resume").json
-        self.assertEqual((resumed["state"], resumed["pause"]), ("running", None))
+
+    def keep_at_rest(self):
+        """What has only its files is kept and forked as any other, and has them afterwards."""
+        path, kind = f"/v1/sandboxes/{self.sandbox}", {"Content-Type": "application/octet-stream"}
+        written = self.atoll.request("PUT", f"{path}/files/tmp/kept", b"kept", headers=kind)
+        self.assertIn(written.status, (200, 201))
+        self.lay_down(path)
+        kept = self.again_until(201, "POST", f"{path}/snapshots", {}).json["id"]
+        self.again_until(201, "POST", f"{path}/fork", {"count": 1})
+        child = self.again_until(201, "POST", "/v1/sandboxes", {"snapshot": kept}).json["id"]
+        read = self.again_until(200, "GET", f"/v1/sandboxes/{child}/files/tmp/kept")
+        self.assertEqual(read.body, b"kept")
+        for each in self.again_until(200, "GET", "/v1/snapshots").json["snapshots"]:
+            self.delete_snapshot(each["id"])
+        self.again_until(200, "POST", f"{path}/resume")
         self.again_until(200, "PATCH", path, {"files_only_after_ms": None})
         self.assertEqual(self.again_until(200, "GET", f"{path}/files/tmp/kept").body, b"kept")
 
@@ -453,9 +476,11 @@ class Chaos(atoll.SystemTest):
 
     def die_at_all(self, program, points):
         slowest = 0.0
-        for point, request in points.items():
+        pairs = [(point, request) for point, requests in points.items()
+                 for request in ((requests,) if isinstance(requests, str) else requests)]
+        for point, request in pairs:
             for _ in range(STATE_ROUNDS if request in STATE_REQUESTS else 1):
-                with self.subTest(program=program, point=point):
+                with self.subTest(program=program, point=point, request=request):
                     slowest = max(slowest, self.die_at(program, point, request))
         print(f"{program}: {len(points)} points, ready again after at most {slowest:.2f} s")
 

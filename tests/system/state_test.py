@@ -163,7 +163,6 @@ class Pause(atoll.SystemTest):
         self.assertTrue(self.call("GET", f"/v1/sandboxes/{never}")["pause"]["memory"])
         for method, path, body in (("POST", f"{home}/execs", {"cmd": ["true"]}),
                                    ("GET", f"{home}/files/home/user/file", None),
-                                   ("POST", f"{home}/snapshots", {}),
                                    ("POST", runs, {"code": "1"}),
                                    ("GET", f"{home}/receipt", None)):
             error = self.call(method, path, body, 409)["error"]
@@ -205,6 +204,37 @@ class Pause(atoll.SystemTest):
         self.atoll.delete(sandbox)
         kept = self.atoll.request("GET", f"/v1/sandboxes/{sandbox}/artifacts/kept")
         self.assertEqual((kept.status, kept.body), (200, b"out\n"))
+        atoll.wait_for("the pool to be empty", lambda: self.atoll.subvolumes() == [])
+
+    def test_what_has_only_its_files_is_kept_forked_and_compared(self):
+        sandbox = self.atoll.create(files_only_after_ms=1)["id"]
+        home = f"/v1/sandboxes/{sandbox}"
+        self.atoll.execute(sandbox, ["sh", "-c", "cd /home/user; echo one >file"])
+        first = self.call("POST", f"{home}/snapshots", {}, 201)["id"]
+        self.atoll.execute(sandbox, ["sh", "-c", "cd /home/user; echo two >file; echo >more"])
+        self.pause(sandbox)
+        atoll.wait_for("its memory to be given back", lambda: self.released(sandbox))
+        kept = self.call("POST", f"{home}/snapshots", {"label": "at rest"}, 201)
+        self.assertEqual(kept["parent"], first)
+        diff = self.call("GET", f"{home}/diff?from={first}&path=/home/user")
+        told = {(change["what"], change["path"]) for change in diff["changes"]}
+        self.assertEqual(told, {("changed", "/home/user/file"), ("added", "/home/user/more")})
+        children = [each["id"] for each in
+                    self.call("POST", f"{home}/fork", {"count": 3}, 201)["sandboxes"]]
+        children.append(self.call("POST", "/v1/sandboxes", {"snapshot": kept["id"]}, 201)["id"])
+        for child in children:
+            done = self.atoll.execute(child, ["sh", "-c", "cat ~/file; echo mine >~/file"])
+            self.assertEqual(done["stdout"], "two\n")
+        groups = glob.glob(f"/sys/fs/cgroup/**/atoll/*/{sandbox}", recursive=True)
+        self.assertEqual(groups, [], "it was woken")
+        self.assertTrue(self.released(sandbox))
+        self.call("POST", f"{home}/resume")
+        self.assertEqual(self.atoll.execute(sandbox, ["cat", "/home/user/file"])["stdout"],
+                         "two\n")
+        for each in (sandbox, *children):
+            self.atoll.delete(each)
+        for each in (kept["id"], first):
+            self.call("DELETE", f"/v1/snapshots/{each}", expect=204)
         atoll.wait_for("the pool to be empty", lambda: self.atoll.subvolumes() == [])
 
     def test_who_was_paused_first_makes_room(self):
