@@ -96,7 +96,7 @@ Task<Result<void>> Sandboxes::renew_row(store::SandboxRow& row) {
   fill_random(row.nonce);
   auto update = [row](store::Catalog& catalog) -> Result<void> {
     ATOLL_TRY_VOID(catalog.sandboxes().set_paused(row));
-    return catalog.sandboxes().set_restoring(row);
+    return catalog.sandboxes_of(row).set_restoring(row);
   };
   auto stored = co_await services_.ledger.run(update);
   co_return stored;

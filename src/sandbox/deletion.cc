@@ -14,9 +14,9 @@ namespace atl::sandbox {
 namespace {
 
 // From then on nothing but its end is left of it, also after a restart.
-Task<Result<void>> store_deleting(Ledger& ledger, store::TenantId tenant, SandboxId id) {
-  auto store_state = [tenant, id](store::Catalog& catalog) {
-    return catalog.sandboxes().set_state(tenant, id, "deleting", "");
+Task<Result<void>> store_deleting(Ledger& ledger, store::SandboxRow row) {
+  auto store_state = [row](store::Catalog& catalog) {
+    return catalog.sandboxes_of(row).set_state(row.tenant, row.id, "deleting", "");
   };
   auto stored = co_await ledger.run(store_state);
   if (!stored && stored.error().code() != Code::kNotFound) co_return std::move(stored).error();
@@ -51,7 +51,8 @@ Task<void> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
   settled_.notify_all();
   co_await keep_artifacts_once(sandbox);
   auto finish = [](Sandboxes& all, std::shared_ptr<Sandbox> gone) -> Task<void> {
-    auto ended = co_await store_deleting(all.services_.ledger, gone->row().tenant, gone->id());
+    store::SandboxRow row = gone->row();
+    auto ended = co_await store_deleting(all.services_.ledger, row);
     if (ended) ended = co_await all.end_delete(gone);
     if (ended) co_return;
     log_warning("left for the sweep", {{"sandbox", gone->id().view()}, ended.error()});
@@ -64,8 +65,8 @@ Task<void> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
 Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {
   // Before its row says that it goes: one that gets an isolate says that it runs.
   if (sandbox->row().released) (void)co_await Pause::end(sandbox);
-  ATOLL_CO_TRY_VOID(
-      co_await store_deleting(services_.ledger, sandbox->row().tenant, sandbox->id()));
+  store::SandboxRow row = sandbox->row();
+  ATOLL_CO_TRY_VOID(co_await store_deleting(services_.ledger, row));
   free_name(*sandbox);
   settled_.notify_all();
   // What it left is read by a program inside.
@@ -83,8 +84,8 @@ Task<Result<void>> Sandboxes::end_delete(std::shared_ptr<Sandbox> sandbox) {
   crash_point("delete.removed");
   ATOLL_CO_TRY_VOID(services_.outputs.remove_sandbox_logs(id));
   crash_point("delete.logs");
-  auto delete_row = [tenant = sandbox->row().tenant, id](store::Catalog& catalog) {
-    return catalog.sandboxes().remove(tenant, id);
+  auto delete_row = [row = sandbox->row()](store::Catalog& catalog) {
+    return catalog.sandboxes_of(row).remove(row.tenant, row.id);
   };
   // kNotFound: a second delete of the same sandbox came to its end first.
   auto deleted = co_await services_.ledger.run(delete_row);

@@ -90,7 +90,9 @@ void Pause::hold(Sandbox& sandbox) {
 }
 
 Task<Result<void>> Pause::store(Sandbox& sandbox, store::SandboxRow row) {
-  auto update = [row](store::Catalog& catalog) { return catalog.sandboxes().set_paused(row); };
+  auto update = [row](store::Catalog& catalog) {
+    return catalog.sandboxes_of(row).set_paused(row);
+  };
   auto stored = co_await sandbox.services_.ledger.run(update);
   co_return stored;
 }

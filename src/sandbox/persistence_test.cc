@@ -1,7 +1,27 @@
 // What comes back after the end of the machine, with a fake isolate.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
 #include <gtest/gtest.h>
 
+#include "sandbox/pause.h"
 #include "sandbox/test_bed.h"
+
+namespace {
+std::atomic<int> syncs = 0;
+}
+
+// Instead of the C library's: SQLite calls one of them for each commit that shall be on disk.
+extern "C" int fdatasync(int file) {
+  ++syncs;
+  return static_cast<int>(syscall(SYS_fdatasync, file));
+}
+extern "C" int fsync(int file) {
+  ++syncs;
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
 
 namespace atl::sandbox {
 namespace {
@@ -50,6 +70,33 @@ TEST_F(PersistenceTest, FilesComeBackUnderTheIdAndNothingElseDoes) {
   EXPECT_EQ(find(other)->state(), State::kFailed);
   ASSERT_TRUE(bed_.run(bed_.sandboxes().remove(store::kLocalTenant, kept)).ok());
   EXPECT_TRUE(bed_.driver->kept.empty());
+}
+
+TEST_F(PersistenceTest, WhatIsAcknowledgedIsOnDiskAndOnlyThat) {
+  auto syncs_of = [](auto&& deed) {
+    int before = syncs;
+    deed();
+    return syncs - before;
+  };
+  create(std::nullopt);  // what is opened or made once is not counted
+  create("persistent");
+  for (bool persists : {false, true}) {
+    SCOPED_TRACE(persists);
+    std::optional<SandboxId> id;
+    auto expect = [&](auto&& deed) {
+      int count = syncs_of(deed);
+      EXPECT_EQ(count > 0, persists) << count;
+    };
+    expect([&] { id = create(persists ? "persistent" : "ephemeral")->id(); });
+    expect([&] { ASSERT_TRUE(bed_.run(Pause::begin(find(*id))).ok()); });
+    expect([&] { ASSERT_TRUE(bed_.run(Pause::end(find(*id))).ok()); });
+    expect([&] {
+      ASSERT_TRUE(bed_.run(bed_.sandboxes().change(find(*id), {.ttl_ms = 5'000})).ok());
+    });
+    expect([&] {
+      ASSERT_TRUE(bed_.run(bed_.sandboxes().remove(store::kLocalTenant, *id)).ok());
+    });
+  }
 }
 
 TEST_F(PersistenceTest, ALaunchThatFailsLeavesTheFilesForTheNextStart) {

@@ -115,7 +115,9 @@ Task<Result<void>> Sandboxes::wake(std::shared_ptr<Sandbox> sandbox) {
   store::SandboxRow row = sandbox->row();
   ++row.generation;
   fill_random(row.nonce);
-  auto renew = [row](store::Catalog& catalog) { return catalog.sandboxes().set_restoring(row); };
+  auto renew = [row](store::Catalog& catalog) {
+    return catalog.sandboxes_of(row).set_restoring(row);
+  };
   ATOLL_CO_TRY_VOID(co_await services_.ledger.run(renew));
   crash_point("wake.row");
   if (sandbox->state() != State::kPaused) co_return not_running(*sandbox);

@@ -36,7 +36,9 @@ Task<Result<void>> check_line(Ledger& ledger, store::SandboxRow sandbox,
 }
 
 Task<Result<void>> store_restoring(Ledger& ledger, store::SandboxRow row) {
-  auto update = [row](store::Catalog& catalog) { return catalog.sandboxes().set_restoring(row); };
+  auto update = [row](store::Catalog& catalog) {
+    return catalog.sandboxes_of(row).set_restoring(row);
+  };
   auto stored = co_await ledger.run(update);
   co_return stored;
 }

@@ -210,8 +210,8 @@ Task<void> Sandbox::fail(std::string failure) {
   state_ = State::kFailed;
   row_.failure = failure;
   row_.state = "failed";
-  auto store_state = [tenant = row_.tenant, id = row_.id, failure](store::Catalog& catalog) {
-    return catalog.sandboxes().set_state(tenant, id, "failed", failure);
+  auto store_state = [row = row_](store::Catalog& catalog) {
+    return catalog.sandboxes_of(row).set_state(row.tenant, row.id, "failed", row.failure);
   };
   auto stored = co_await services_.ledger.run(store_state);
   if (!stored) log_error("state could not be stored", {{"sandbox", id().view()}, stored.error()});

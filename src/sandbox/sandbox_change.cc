@@ -62,7 +62,7 @@ store::SandboxRow unsettled_row(store::SandboxRow before, const store::SandboxRo
 }
 
 Task<Result<void>> store_row(Services& services, store::SandboxRow row) {
-  auto change = [row](store::Catalog& catalog) { return catalog.sandboxes().change(row); };
+  auto change = [row](store::Catalog& catalog) { return catalog.sandboxes_of(row).change(row); };
   auto stored = co_await services.ledger.run(change);
   crash_point("patch.row");
   if (!stored && stored.error().code() == Code::kNotFound)

@@ -213,7 +213,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   if (warm && warm->limits == limits_of(row).wall) stored.state = "running";
   auto insert = [stored, key = request.idempotency_key](store::Catalog& catalog) {
     return key ? catalog.idempotency().insert_sandbox(*key, stored)
-               : catalog.sandboxes().insert(stored);
+               : catalog.sandboxes_of(stored).insert(stored);
   };
   auto made = co_await services_.ledger.run(insert);
   if (!made) {
@@ -349,8 +349,8 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
 }
 
 Task<Result<void>> Sandboxes::store_running(std::shared_ptr<Sandbox> sandbox) {
-  auto store_state = [tenant = sandbox->row().tenant, id = sandbox->id()](store::Catalog& catalog) {
-    return catalog.sandboxes().set_state(tenant, id, "running", "");
+  auto store_state = [row = sandbox->row()](store::Catalog& catalog) {
+    return catalog.sandboxes_of(row).set_state(row.tenant, row.id, "running", "");
   };
   co_return co_await services_.ledger.run(store_state);
 }

@@ -2,9 +2,9 @@
 // templates, idempotency keys and usage, in one SQLite file.
 //
 // Two classes of durability share the file through two connections. What dies with the machine
-// anyway (sandboxes, execs, contexts, usage) is written without an fsync; what an operator was told
-// is kept (tenants, keys, templates, snapshots, volumes, idempotency keys) is synced before the
-// call returns. Every table has a tenant_id and every query takes a TenantId; the few that do not
+// anyway (sandboxes, execs, contexts, usage) is written without an fsync; what somebody was told is
+// kept (tenants, keys, templates, snapshots, volumes, persistent sandboxes, idempotency keys) is
+// synced before the call returns. Every table has a tenant_id and every query takes a TenantId; the few that do not
 // say so by name (all, all_running, find_by_hash).
 //
 // Every call is one transaction of its own. A Catalog belongs to one thread at a time.
@@ -39,6 +39,11 @@ class Catalog {
   SandboxRows& sandboxes() { return sandboxes_; }
   // The same, synced: of one whose files outlive the machine.
   SandboxRows& kept_sandboxes() { return kept_sandboxes_; }
+  // Whichever of both a change of this one needs.
+  SandboxRows& sandboxes_of(const SandboxRow& row) {
+    bool kept = row.persistence != "ephemeral" || row.released;
+    return kept ? kept_sandboxes_ : sandboxes_;
+  }
   ExecRows& execs() { return execs_; }
   ContextRows& contexts() { return contexts_; }
   IdempotencyRows& idempotency() { return idempotency_; }

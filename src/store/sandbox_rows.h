@@ -1,4 +1,5 @@
-// Table sandboxes. Written with kProcess durability: a sandbox does not outlive the machine either.
+// Table sandboxes. Written with kProcess durability: a sandbox does not outlive the machine either,
+// unless its files do (Catalog::sandboxes_of).
 #pragma once
 
 #include <array>
