@@ -104,12 +104,15 @@ Task<Result<ArtifactList>> list_artifacts(std::shared_ptr<Sandbox> sandbox,
   co_return std::move(taking.list);
 }
 
+// To look costs a process. The agent's word is about the usual directory alone.
+bool has_no_artifacts(Sandbox& sandbox, const OutputPatterns& patterns) {
+  return patterns.are_usual() && sandbox.execs().have_no_outputs() &&
+         sandbox.channels().file_operations() == 0;
+}
+
 Task<void> keep_artifacts(std::shared_ptr<Sandbox> sandbox, OutputPatterns patterns,
                           Services& services) {
-  if (sandbox->state() != State::kRunning) co_return;
-  // To look costs a process. The agent's word is about the usual directory alone.
-  bool none = patterns.are_usual() && sandbox->execs().have_no_outputs();
-  if (none && sandbox->channels().file_operations() == 0) co_return;
+  if (sandbox->state() != State::kRunning || has_no_artifacts(*sandbox, patterns)) co_return;
   SandboxId id = sandbox->id();
   store::Artifacts::Collection collection = services.artifacts.collect(id);
   Taking taking{.collection = &collection};

@@ -22,6 +22,8 @@ struct ArtifactList {
 // Of a running sandbox.
 Task<Result<ArtifactList>> list_artifacts(std::shared_ptr<Sandbox> sandbox,
                                           OutputPatterns patterns);
+// For sure. What was put into /tmp/outputs and taken away again may count.
+bool has_no_artifacts(Sandbox& sandbox, const OutputPatterns& patterns);
 // Keeps what fits; logs what went wrong.
 Task<void> keep_artifacts(std::shared_ptr<Sandbox> sandbox, OutputPatterns patterns,
                           Services& services);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "sandbox/artifacts.h"
 #include "sandbox/mark.h"
+#include "sandbox/not_carried.h"
 #include "sandbox/pause.h"
 #include "sandbox/sandboxes.h"
 
@@ -63,15 +64,31 @@ Task<void> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
 }
 
 Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {
-  // Before its row says that it goes: one that gets an isolate says that it runs.
-  if (sandbox->row().released) (void)co_await Pause::end(sandbox);
+  if (sandbox->row().released) ATOLL_CO_TRY_VOID(co_await begin_delete_at_rest(sandbox));
   store::SandboxRow row = sandbox->row();
   ATOLL_CO_TRY_VOID(co_await store_deleting(services_.ledger, row));
   free_name(*sandbox);
   settled_.notify_all();
   // What it left is read by a program inside.
-  if (sandbox->state() == State::kPaused) (void)co_await Pause::end(sandbox);
+  bool frozen = sandbox->state() == State::kPaused && !sandbox->row().released;
+  if (frozen) (void)co_await Pause::end(sandbox);
   if (!sandbox->row().transient) co_await keep_artifacts_once(sandbox);
+  co_return Result<void>();
+}
+
+// In its turn: one that somebody else brings back would say in its row that it runs.
+Task<Result<void>> Sandboxes::begin_delete_at_rest(std::shared_ptr<Sandbox> sandbox) {
+  Pause::Turn turn = co_await Pause::take_turn(sandbox);
+  const std::optional<std::string>& released = sandbox->row().released;
+  if (sandbox->state() != State::kPaused || !released) co_return Result<void>();
+  if (!released->ends_with(kNoArtifacts)) {
+    // Before its row says that it goes, for the same reason. If it cannot run they are lost.
+    auto awake = co_await bring_back(sandbox, Room::kOfPool);
+    if (awake) co_return awake;
+  }
+  store::SandboxRow row = sandbox->row();
+  ATOLL_CO_TRY_VOID(co_await store_deleting(services_.ledger, row));
+  co_await sandbox->begin_deletion();
   co_return Result<void>();
 }
 

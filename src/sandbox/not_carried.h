@@ -23,5 +23,7 @@ Task<Result<std::vector<NotCarried>>> find_not_carried(Services& services,
 // As text for a row, and back.
 std::string encode_not_carried(const std::vector<NotCarried>& left);
 std::vector<NotCarried> decode_not_carried(std::string_view text);
+// What such a text ends with if nothing is to be kept of the sandbox when it is deleted.
+inline constexpr std::string_view kNoArtifacts = "artifacts none\n";
 
 }  // namespace atl::sandbox

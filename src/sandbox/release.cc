@@ -6,6 +6,7 @@
 // because the machine ended before they were on disk, nobody is told that there were.
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "sandbox/artifacts.h"
 #include "sandbox/not_carried.h"
 #include "sandbox/pause.h"
 #include "sandbox/sandboxes.h"
@@ -39,6 +40,8 @@ Task<Result<void>> Sandboxes::release(std::shared_ptr<Sandbox> sandbox, Need nee
   ATOLL_CO_TRY(std::vector<NotCarried> lost, co_await find_not_carried(services_, sandbox));
   store::SandboxRow row = sandbox->row();
   row.released = encode_not_carried(lost);
+  OutputPatterns patterns = output_patterns(templates_, row);
+  if (has_no_artifacts(*sandbox, patterns)) *row.released += kNoArtifacts;
   ATOLL_CO_TRY_VOID(co_await store_paused(services_.ledger, row));
   crash_point("release.row");
   if (sandbox->state() != State::kPaused) co_return not_running(*sandbox);
@@ -85,10 +88,10 @@ Task<Result<void>> Sandboxes::finish_release(std::shared_ptr<Sandbox> sandbox) {
   co_return not_running(*sandbox);
 }
 
-Task<Result<void>> Sandboxes::bring_back(std::shared_ptr<Sandbox> sandbox) {
+Task<Result<void>> Sandboxes::bring_back(std::shared_ptr<Sandbox> sandbox, Room room) {
   // Once more: it may not have come to its end, and its files may have gone.
   ATOLL_CO_TRY_VOID(co_await finish_release(sandbox));
-  ATOLL_CO_TRY_VOID(co_await promise_again(sandbox));
+  ATOLL_CO_TRY_VOID(co_await promise_again(sandbox, room));
   auto awake = co_await wake(sandbox);
   if (awake) co_return awake;
   store::SandboxRow row = sandbox->row();
@@ -101,12 +104,16 @@ Task<Result<void>> Sandboxes::bring_back(std::shared_ptr<Sandbox> sandbox) {
   co_return awake;
 }
 
-Task<Result<void>> Sandboxes::promise_again(std::shared_ptr<Sandbox> sandbox) {
+Task<Result<void>> Sandboxes::promise_again(std::shared_ptr<Sandbox> sandbox, Room room) {
   while (true) {
     Limits limits = limits_of(sandbox->row());
     auto promised = sandbox->reservation_.resize(limits);
     if (promised || promised.error().code() != Code::kExhausted) co_return promised;
-    bool made_room = co_await make_room(limits, Admission::Place::kHeld);
+    bool made_room = false;
+    if (room == Room::kOfPool)
+      made_room = co_await pool_.give_up_one();
+    else
+      made_room = co_await make_room(limits, Admission::Place::kHeld);
     if (!made_room) co_return promised;
   }
 }

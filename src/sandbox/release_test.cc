@@ -270,13 +270,32 @@ TEST_F(ReleaseTest, FilesThatAreGoneAreNeverReplacedByNone) {
   EXPECT_FALSE(has_isolate(id));
 }
 
-TEST_F(ReleaseTest, IsDeletedWithItsFiles) {
+TEST_F(ReleaseTest, IsDeletedWithItsFilesAndWithoutAStart) {
   SandboxId id = create_released();
+  bed_.driver->next_launch_error = Error(Code::kUnavailable, "nobody asked for it");
   ASSERT_TRUE(bed_.run(bed_.sandboxes().remove(store::kLocalTenant, id)).ok());
+  EXPECT_TRUE(bed_.driver->next_launch_error) << "it was started";
   EXPECT_FALSE(find(id));
   EXPECT_TRUE(bed_.driver->kept.empty());
   EXPECT_FALSE(has_isolate(id));
   EXPECT_EQ(bed_.admission().promised().sandboxes, 0u);
+}
+
+TEST_F(ReleaseTest, IsStartedToBeDeletedIfItMayHaveLeftArtifacts) {
+  SandboxId id = create()->id();
+  restart();  // from here on nobody knows what its programs left before
+  ASSERT_TRUE(bed_.run(Pause::begin(find(id))).ok());
+  bed_.clock.advance(seconds(11));
+  sweep(bed_);
+  ASSERT_TRUE(find(id)->row().released);
+  bed_.driver->next_launch_error = Error(Code::kUnavailable, "no").with_reason("isolate_failed");
+  ASSERT_TRUE(bed_.run(bed_.sandboxes().remove(store::kLocalTenant, id)).ok())
+      << "they are lost, and it goes all the same";
+  EXPECT_FALSE(bed_.driver->next_launch_error);
+  EXPECT_FALSE(find(id));
+  EXPECT_TRUE(bed_.driver->kept.empty());
+  EXPECT_EQ(bed_.admission().promised().sandboxes, 0u);
+  EXPECT_EQ(promised_memory(), 0u);
 }
 
 TEST(NotCarriedText, ReadsBackAsItWas) {
@@ -287,6 +306,7 @@ TEST(NotCarriedText, ReadsBackAsItWas) {
   EXPECT_EQ(read[1].what, NotCarried::What::kContextState);
   EXPECT_EQ(read[1].id, "c2");
   EXPECT_TRUE(decode_not_carried("").empty());
+  EXPECT_TRUE(decode_not_carried(kNoArtifacts).empty());
 }
 
 }  // namespace

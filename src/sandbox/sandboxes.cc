@@ -81,7 +81,7 @@ Sandboxes::Sandboxes(Services services, Admission& admission, Templates& templat
       kept_(services.executor) {
   services_.volumes = &volumes_;
   services_.bring_back = [this](std::shared_ptr<Sandbox> sandbox) {
-    return bring_back(std::move(sandbox));
+    return bring_back(std::move(sandbox), Room::kOfOthers);
   };
 }
 

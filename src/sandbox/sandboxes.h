@@ -107,10 +107,12 @@ class Sandboxes {
   // In the turn of the sandbox, all three. Ends `old`; what has its id then is paused.
   Task<Result<void>> lay_down(std::shared_ptr<Sandbox> old, store::SandboxRow row);
   Task<Result<void>> finish_release(std::shared_ptr<Sandbox> sandbox);
-  Task<Result<void>> bring_back(std::shared_ptr<Sandbox> sandbox);
+  // Whose memory it may need: also that of others who allow it, or what waits in the pool alone.
+  enum class Room : unsigned char { kOfOthers, kOfPool };
+  Task<Result<void>> bring_back(std::shared_ptr<Sandbox> sandbox, Room room);
   // Of one whose row says that its memory was given back, which stands still from here on.
   void take_up_released(std::shared_ptr<Sandbox> sandbox);
-  Task<Result<void>> promise_again(std::shared_ptr<Sandbox> sandbox);
+  Task<Result<void>> promise_again(std::shared_ptr<Sandbox> sandbox, Room room);
   Task<Result<void>> wake(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> store_running(std::shared_ptr<Sandbox> sandbox);
   Result<void> set_running(Sandbox& sandbox);
@@ -120,6 +122,8 @@ class Sandboxes {
   Task<Result<void>> delete_now(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> try_delete(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> begin_delete(std::shared_ptr<Sandbox> sandbox);
+  // Of one that has only its files, unless it may have left artifacts: then it runs.
+  Task<Result<void>> begin_delete_at_rest(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> end_delete(std::shared_ptr<Sandbox> sandbox);
   Task<void> keep_artifacts_once(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> adopt_row(store::SandboxRow row, bool isolate_exists);

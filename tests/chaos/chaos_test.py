@@ -21,7 +21,7 @@ READY_SECONDS = 1.0
 # What is promised to survive ten times at each point.
 STATE_ROUNDS = 10 if LONG else 1
 STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete", "seal", "rest", "squeeze",
-                  "keep_at_rest")
+                  "keep_at_rest", "delete_at_rest")
 
 # Where atolld dies, and the request on whose way that is, or several.
 DAEMON_POINTS = {
@@ -30,8 +30,8 @@ DAEMON_POINTS = {
     "idempotency.answer": "create",
     "exec.sent": "execute", "exec.row": "execute", "exec.output": "execute",
     "exec.acknowledged": "execute", "exec.exit": "execute", "exec.finished": "execute",
-    "delete.begun": "delete", "delete.removed": "delete", "delete.logs": "delete",
-    "delete.row": "delete", "input.taken": "feed",
+    "delete.begun": ("delete", "delete_at_rest"), "delete.removed": ("delete", "delete_at_rest"),
+    "delete.logs": "delete", "delete.row": "delete", "input.taken": "feed",
     "patch.begun": "patch", "patch.limits": "patch", "patch.row": "patch",
     "adopt.row": "restart", "adopt.done": "restart",
     "pause.row": "pause", "pause.frozen": "pause", "resume.thawed": "pause", "resume.row": "pause",
@@ -189,6 +189,15 @@ class Chaos(atoll.SystemTest):
             shown = self.atoll.try_request("GET", path)
             return shown.status == 200 and shown.json["pause"] and not shown.json["pause"]["memory"]
         atoll.wait_for("its memory to be given back", rests, 20)
+
+    def delete_at_rest(self):
+        """What has only its files goes with them."""
+        made = self.again_until(201, "POST", "/v1/sandboxes", {"template": "python"}).json["id"]
+        self.lay_down(f"/v1/sandboxes/{made}")
+
+        def gone():
+            return self.atoll.try_request("DELETE", f"/v1/sandboxes/{made}").status in (204, 404)
+        atoll.wait_for("the sandbox to be gone", gone, 20)
 
     def keep_at_rest(self):
         """What has only its files is kept and forked as any other, and has them afterwards."""

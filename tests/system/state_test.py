@@ -206,6 +206,19 @@ class Pause(atoll.SystemTest):
         self.assertEqual((kept.status, kept.body), (200, b"out\n"))
         atoll.wait_for("the pool to be empty", lambda: self.atoll.subvolumes() == [])
 
+    def test_what_has_only_its_files_is_deleted_without_a_start(self):
+        sandbox = self.atoll.create(files_only_after_ms=1)["id"]
+        self.atoll.execute(sandbox, ["sh", "-c", "echo kept >/home/user/file"])
+        self.pause(sandbox)
+        atoll.wait_for("its memory to be given back", lambda: self.released(sandbox))
+        # The warden makes a record of each isolate here before anything else of it.
+        records = os.path.join(self.atoll.run_directory, "isolates")
+        before = os.stat(records).st_mtime_ns
+        self.atoll.delete(sandbox)
+        self.assertEqual(os.stat(records).st_mtime_ns, before, "it was started")
+        self.call("GET", f"/v1/sandboxes/{sandbox}", expect=404)
+        self.assertEqual(self.atoll.subvolumes(), [])
+
     def test_what_has_only_its_files_is_kept_forked_and_compared(self):
         sandbox = self.atoll.create(files_only_after_ms=1)["id"]
         home = f"/v1/sandboxes/{sandbox}"
