@@ -110,6 +110,7 @@ Task<Result<void>> Sandboxes::end_delete(std::shared_ptr<Sandbox> sandbox) {
   crash_point("delete.row");
   all_.erase(id);
   retired_.erase(id);
+  unanswered_.erase(id);
   co_return Result<void>();
 }
 

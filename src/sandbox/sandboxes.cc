@@ -210,7 +210,9 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   sandbox->volumes_ = volumes_.claim(row);
   enter(sandbox);
   store::SandboxRow stored = row;
-  if (warm && warm->limits == limits_of(row).wall) stored.state = "running";
+  if (draft.start) unanswered_.insert(row.id);
+  bool is_ready = warm && warm->limits == limits_of(row).wall && !draft.start;
+  if (is_ready) stored.state = "running";
   auto insert = [stored, key = request.idempotency_key](store::Catalog& catalog) {
     return key ? catalog.idempotency().insert_sandbox(*key, stored)
                : catalog.sandboxes_of(stored).insert(stored);
@@ -219,6 +221,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   if (!made) {
     free_name(*sandbox);
     all_.erase(row.id);
+    unanswered_.erase(row.id);
     settled_.notify_all();
     if (warm) co_await pool_.discard(std::move(*warm));
     co_return std::move(made).error();
@@ -232,7 +235,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   else
     made = co_await start(sandbox, timings);
   if (made) made = co_await install_trust(services_, sandbox);
-  if (made && draft.start) made = co_await start_program(services_, sandbox, *draft.start);
+  if (made && draft.start) made = co_await start_asked(sandbox, *draft.start);
   if (made) {
     settled_.notify_all();
     co_return Created{sandbox, timings};
@@ -348,7 +351,16 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   co_return set_running(*sandbox);
 }
 
+Task<Result<void>> Sandboxes::start_asked(std::shared_ptr<Sandbox> sandbox,
+                                           store::StartProgram wanted) {
+  ATOLL_CO_TRY_VOID(co_await start_program(services_, sandbox, wanted));
+  crash_point("create.ready");
+  unanswered_.erase(sandbox->id());
+  co_return co_await store_running(sandbox);
+}
+
 Task<Result<void>> Sandboxes::store_running(std::shared_ptr<Sandbox> sandbox) {
+  if (unanswered_.contains(sandbox->id())) co_return Result<void>();
   auto store_state = [row = sandbox->row()](store::Catalog& catalog) {
     return catalog.sandboxes_of(row).set_state(row.tenant, row.id, "running", "");
   };

@@ -114,6 +114,8 @@ class Sandboxes {
   void take_up_released(std::shared_ptr<Sandbox> sandbox);
   Task<Result<void>> promise_again(std::shared_ptr<Sandbox> sandbox, Room room);
   Task<Result<void>> wake(std::shared_ptr<Sandbox> sandbox);
+  // What its template starts in it.
+  Task<Result<void>> start_asked(std::shared_ptr<Sandbox> sandbox, store::StartProgram wanted);
   Task<Result<void>> store_running(std::shared_ptr<Sandbox> sandbox);
   Result<void> set_running(Sandbox& sandbox);
   Task<Result<Reservation>> reserve(Limits limits, std::optional<WarmIsolate>& warm);
@@ -146,6 +148,9 @@ class Sandboxes {
   Event due_;
   std::set<SandboxId> retired_;  // and not yet gone
   std::set<SandboxId> starting_;
+  // Whose create waits for what the template starts. Their rows say `creating` until it is ready:
+  // nobody was told of them, so the next start removes them.
+  std::set<SandboxId> unanswered_;
   Event settled_;                // a create or a deletion's first part came to its end
   std::set<SandboxId> keeping_;  // whose artifacts are being collected
   SteadyTime artifacts_swept_{};

@@ -26,8 +26,8 @@ STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete", "seal", "rest"
 # Where atolld dies, and the request on whose way that is, or several.
 DAEMON_POINTS = {
     "create.row": "create", "create.launched": "create", "create.attached": "create",
-    "create.running": "create", "idempotency.row": "create", "idempotency.made": "create",
-    "idempotency.answer": "create",
+    "create.running": "create", "create.ready": "serve", "idempotency.row": "create",
+    "idempotency.made": "create", "idempotency.answer": "create",
     "exec.sent": "execute", "exec.row": "execute", "exec.output": "execute",
     "exec.acknowledged": "execute", "exec.exit": "execute", "exec.finished": "execute",
     "delete.begun": ("delete", "delete_at_rest"), "delete.removed": ("delete", "delete_at_rest"),
@@ -133,6 +133,7 @@ class Chaos(atoll.SystemTest):
         os.chmod(cls.atoll.run_directory, 0o755)
         os.chmod(cls.crash, 0o777)
         cls.atoll.up()
+        cls.atoll.add_starting("serving", "true")
 
     def setUp(self):
         self.witness = Witness(self, self.atoll)
@@ -341,6 +342,14 @@ class Chaos(atoll.SystemTest):
         self.assertEqual(atoll.wait_for("the list", listed), [made["id"]])
         self.witness.made(made)
         return made["id"]
+
+    def serve(self):
+        """Of a create that waited for a program nothing is left, unless it was answered."""
+        body = {"template": "serving", "metadata": {"number": str(random.random())}}
+        made = self.again_until(201, "POST", "/v1/sandboxes", body).json
+        listed = self.again_until(200, "GET", "/v1/sandboxes?limit=1000").json["sandboxes"]
+        same = [each["id"] for each in listed if each["metadata"] == body["metadata"]]
+        self.assertEqual(same, [made["id"]])
 
     def execute(self, sandbox=None, client=None):
         sandbox, client = sandbox or self.sandbox, client or self.atoll

@@ -169,15 +169,29 @@ class Atoll:
         return self
 
     @staticmethod
-    def with_steady_pool(directory):
-        """The image with a pool that has the same size however much is asked for."""
+    def with_manifest(directory, change):
+        """The image with another manifest, which `change` makes of its own."""
         for name in ("digest", "image.erofs"):
             os.symlink(os.path.join(IMAGE, name), os.path.join(directory, name))
         manifest = read(os.path.join(IMAGE, "template.toml"))
-        assert "\nwarm = 4\n" in manifest
+        changed = change(manifest)
+        assert changed != manifest
         with open(os.path.join(directory, "template.toml"), "w") as file:
-            file.write(manifest.replace("\nwarm = 4\n", "\nwarm = 4\nmax = 4\n"))
+            file.write(changed)
         return directory
+
+    @classmethod
+    def with_steady_pool(cls, directory):
+        """The image with a pool that has the same size however much is asked for."""
+        return cls.with_manifest(directory, lambda manifest: manifest.replace(
+            "\nwarm = 4\n", "\nwarm = 4\nmax = 4\n"))
+
+    def add_starting(self, name, ready):
+        """A template that starts a program in each sandbox, which is ready when that succeeds."""
+        start = f"\n[start]\ncommand = 'sleep 1000'\nready = '{ready}'\nready_timeout = '5m'\n"
+        with tempfile.TemporaryDirectory() as directory:
+            self.cli("template", "add", self.with_manifest(
+                directory, lambda manifest: manifest.replace('"python"', f'"{name}"', 1) + start))
 
     def down(self):
         self.close()

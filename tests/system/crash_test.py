@@ -73,6 +73,43 @@ class Crash(atoll.SystemTest):
         self.assertEqual(done["verdict"], "ok")
         self.assertEqual(self.atoll.output(self.sandbox, exec_id), EXPECTED)
 
+    def test_a_create_that_waits_for_its_program_leaves_nothing(self):
+        """Nobody was told of its sandbox before that is ready; afterwards it is there."""
+        self.atoll.add_starting("waiting", "test -e /home/user/ready")
+        answers = []
+
+        def create():
+            client = atoll.Atoll(self.atoll.directory)
+            answers.append(client.try_request("POST", "/v1/sandboxes", {"template": "waiting"}))
+            client.close()
+
+        def waiting():
+            listed = self.atoll.request("GET", "/v1/sandboxes").json["sandboxes"]
+            made = [each["id"] for each in listed if each["template"] == "waiting"]
+            done = made and self.atoll.request("GET", f"/v1/sandboxes/{made[0]}/execs")
+            return done and len(done.json["execs"]) == 2 and made[0]
+        for ready in (False, True):
+            work = threading.Thread(target=create)
+            work.start()
+            made = atoll.wait_for("its program to be asked", waiting)
+            if ready:
+                self.atoll.execute(made, ["touch", "/home/user/ready"])
+                work.join()
+            self.atoll.close()
+            kill(self.atoll.daemon_pid)
+            work.join()
+            self.atoll.wait_ready()
+            self.assertEqual(answers.pop().status, 201 if ready else 0)
+            shown = self.atoll.request("GET", f"/v1/sandboxes/{made}")
+            self.assertEqual(shown.status, 200 if ready else 404)
+            kept = [self.sandbox, made] if ready else [self.sandbox]
+            atoll.wait_for("the layers of both or one",
+                           lambda kept=kept: self.atoll.subvolumes() == sorted(kept))
+        self.assertEqual(shown.json["state"], "running")
+        self.atoll.delete(made)
+        atoll.wait_for("its layer to be gone",
+                       lambda: self.atoll.subvolumes() == [self.sandbox])
+
     def test_new_sandboxes_after_the_warden_came_back(self):
         kill(self.atoll.warden_pid)
 
