@@ -95,15 +95,9 @@ class Seals::Upload {
     return {};
   }
 
-  Result<void> take(std::string_view bytes) {
-    digest.update(bytes);
-    return reader.add(bytes);
-  }
-
   store::TenantId tenant;
   std::shared_ptr<Packing> packing;
   store::ArrivalCount count;
-  store::Sha256 digest;  // of all that came
   store::SnapshotPackReader reader;
   bool begun = false;    // the manifest is here and good
   bool allowed = false;  // and the tenant has its image
@@ -241,7 +235,7 @@ Task<Result<std::shared_ptr<Seals::Upload>>> Seals::begin(store::TenantId tenant
 
 Task<Result<void>> Seals::add(std::shared_ptr<Upload> upload, std::string bytes) {
   ATOLL_CO_TRY_VOID(upload->count.add(bytes.size()));
-  auto work = [upload, bytes = std::move(bytes)] { return upload->take(bytes); };
+  auto work = [upload, bytes = std::move(bytes)] { return upload->reader.add(bytes); };
   ATOLL_CO_TRY_VOID(co_await run_on(threads_, std::move(work)));
   crash_point("import.part");
   if (!upload->begun || upload->allowed) co_return Result<void>();
@@ -262,7 +256,8 @@ Result<void> Seals::check_image(store::TenantId tenant, const store::SnapshotMan
 Result<Digest> Seals::check(Upload& upload) const {
   ATOLL_TRY_VOID(upload.reader.finish());
   upload.count.forget();
-  return upload.digest.finish();
+  // All that follows it is what it names.
+  return store::sha256(upload.reader.manifest_bytes());
 }
 
 Task<Result<Kept>> Seals::finish(std::shared_ptr<Upload> upload) {

@@ -70,7 +70,7 @@ class Seals {
   class Upload;
   Task<Result<std::shared_ptr<Upload>>> begin(store::TenantId tenant);
   Task<Result<void>> add(std::shared_ptr<Upload> upload, std::string bytes);
-  // That it is whole; gives the digest of all that came.
+  // That it is whole; gives the digest of its manifest, which two different files never share.
   Result<Digest> check(Upload& upload) const;
   // What becomes of it. When that is nothing, collect_soon() after the upload is gone.
   Task<Result<Kept>> finish(std::shared_ptr<Upload> upload);
