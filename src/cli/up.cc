@@ -22,7 +22,7 @@
 namespace atl::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kReadyTime{10'000};
+constexpr std::chrono::milliseconds kReadyTime{30'000};  // on a slow machine, with a pool to make
 constexpr std::chrono::milliseconds kReadyPoll{20};
 constexpr size_t kShownLogLines = 15;
 
@@ -232,7 +232,7 @@ Result<void> wait_until_ready(const UpPlan& plan, int supervisor) {
     if (ready) return {};
     last = std::move(ready).error();
   }
-  return std::move(last).with_context("Atoll was not ready within 10 s");
+  return std::move(last).with_context("Atoll was not ready within 30 s");
 }
 
 void show_logs(const UpPlan& plan) {

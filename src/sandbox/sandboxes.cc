@@ -241,7 +241,11 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
     co_return Created{sandbox, timings};
   }
 
-  log_warning("create failed", {{"sandbox", row.id.view()}, made.error()});
+  // What the program of a template said is its owner's.
+  if (made.error().reason() == "start_failed")
+    log_warning("create failed", {{"sandbox", row.id.view()}, {"reason", "start_failed"}});
+  else
+    log_warning("create failed", {{"sandbox", row.id.view()}, made.error()});
   auto undone = co_await delete_now(sandbox);
   if (!undone) log_warning("left for the sweep", {{"sandbox", row.id.view()}, undone.error()});
   co_return std::move(made).error();
@@ -280,7 +284,7 @@ Task<Result<std::shared_ptr<Sandbox>>> Sandboxes::find_conflict(store::TenantId 
   if (!request.name) co_return none;
   while (std::shared_ptr<Sandbox> held = find_named(tenant, *request.name)) {
     ATOLL_CO_TRY_VOID(check_usable(*held, request));
-    if (is_up(*held)) co_return held;
+    if (is_up(*held) && !unanswered_.contains(held->id())) co_return held;
     co_await settled_.wait();
   }
   co_return none;

@@ -70,7 +70,10 @@ SteadyTime Sandboxes::next_due() const {
   for (const auto& [id, sandbox] : all_) {
     if (is_unfinished(*sandbox) || sandbox->isolate_left_) next = std::min(next, now + kRetryPause);
     std::optional<SteadyTime> memory_end = sandbox->lifetime().memory_end();
-    if (memory_end && !sandbox->row().released) next = std::min(next, *memory_end);
+    bool holds_memory = sandbox->state() == State::kPaused && !sandbox->row().released;
+    // One that is over already was tried, and could not be given back.
+    if (memory_end && holds_memory)
+      next = std::min(next, *memory_end > now ? *memory_end : now + kRetryPause);
     if (may_release(*sandbox, Need::kPressure)) next = std::min(next, now + kPressurePause);
     // A busy one cannot be idle for long enough before this; it is looked at again then.
     std::optional<SteadyTime> end = sandbox->lifetime().earliest_deadline();
