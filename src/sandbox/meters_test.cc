@@ -81,6 +81,7 @@ TEST(Meters, WhatHasOnlyItsFilesHasThePointsOfBefore) {
   ASSERT_TRUE(bed.run(Pause::begin(sandbox)).ok());
   bed.clock.advance(std::chrono::seconds(2));
   sweep(bed);
+  sandbox = bed.sandboxes().find(store::kLocalTenant, sandbox->id());
   ASSERT_TRUE(sandbox->row().released);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(bed.run(before.read(sandbox))->size(), 1u);
