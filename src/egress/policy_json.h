@@ -19,6 +19,8 @@
 
 namespace atl::egress {
 
+inline constexpr size_t kMaxPolicyBytes = 128 * 1024;  // of its text
+
 Result<Policy> policy_from_json(const boost::json::object& object);
 Result<Policy> parse_policy_json(std::string_view text);
 boost::json::object policy_to_json(const Policy& policy);

@@ -1,6 +1,7 @@
 #include "egress/protocol.h"
 
 #include "base/bytes.h"
+#include "egress/policy_json.h"
 #include "egress/text_call.h"
 
 namespace atl::egress {

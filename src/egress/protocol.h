@@ -15,7 +15,6 @@ namespace atl::egress {
 
 inline constexpr uint32_t kMagic = 0x45544c41;  // "ALTE"
 inline constexpr uint16_t kVersion = 1;
-inline constexpr size_t kMaxPolicyBytes = 128 * 1024;
 inline constexpr size_t kMaxPageBytes = 128 * 1024;
 inline constexpr size_t kMaxMessageBytes = 160 * 1024;
 inline constexpr size_t kMaxRetained = 4096;

@@ -2,7 +2,6 @@
 
 #include "base/log.h"
 #include "egress/policy_json.h"
-#include "egress/protocol.h"
 
 namespace atl::sandbox {
 

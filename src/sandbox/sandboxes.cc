@@ -56,6 +56,14 @@ Result<void> check_usable(const Sandbox& held, const CreateSandbox& request) {
   return taken(", and it is " + std::string(state_name(held.state())), "name_taken");
 }
 
+// What the program of a template said is its owner's.
+void log_failure(const SandboxId& id, const Error& error) {
+  if (error.reason() == "start_failed")
+    log_warning("create failed", {{"sandbox", id.view()}, {"reason", error.reason()}});
+  else
+    log_warning("create failed", {{"sandbox", id.view()}, error});
+}
+
 // What is not said comes from the snapshot.
 Result<void> inherit(const store::SnapshotRow& snapshot, const CreateSandbox& request,
                      store::SandboxRow& row) {
@@ -241,11 +249,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
     co_return Created{sandbox, timings};
   }
 
-  // What the program of a template said is its owner's.
-  if (made.error().reason() == "start_failed")
-    log_warning("create failed", {{"sandbox", row.id.view()}, {"reason", "start_failed"}});
-  else
-    log_warning("create failed", {{"sandbox", row.id.view()}, made.error()});
+  log_failure(row.id, made.error());
   auto undone = co_await delete_now(sandbox);
   if (!undone) log_warning("left for the sweep", {{"sandbox", row.id.view()}, undone.error()});
   co_return std::move(made).error();

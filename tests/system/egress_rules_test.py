@@ -294,7 +294,8 @@ def push(port, count):
         self.run_inside(sandbox, self.SEND + "print(push(9000, 60000))")
         self.assertEqual(self.arrived(since), 100_000)
         ask("POST", f"{path}/pause")
-        atoll.wait_for("its memory to be given back", lambda: not ask("GET", path)["pause"]["memory"])
+        atoll.wait_for("its memory to be given back",
+                       lambda: not ask("GET", path)["pause"]["memory"])
         ask("POST", f"{path}/resume")
         self.run_inside(sandbox, self.SEND + "print(push(9000, 1000))")
         self.assertEqual(self.arrived(since), 100_000)
