@@ -242,6 +242,7 @@ std::optional<ReapedChild> ExecTable::reap_one() {
   if (layer_.pid() == pid) layer_answered(layer_.ended(death.wait_status));
   if (exec != nullptr) {
     if (freeze_.frozen_since()) exec->program().put_off(*freeze_.frozen_since());
+    if (limit_watch_) limit_watch_->look_at_end(leaves());
     bool asks = exec->reaped(death, counters_, launcher_.null_device());
     if (asks) layer_.ask(exec->program().leaf().number());
     retire(*exec);
@@ -279,12 +280,16 @@ void ExecTable::notice_standstill(SteadyTime current) {
   looks_at_ = current + kLook;
 }
 
+std::vector<Leaf> ExecTable::leaves() {
+  std::vector<Leaf> all;
+  for (auto& [number, exec] : execs_) all.push_back(exec.program().leaf());
+  for (auto& [number, remains] : remains_) all.push_back(remains.leaf());
+  return all;
+}
+
 // As the kernel of a host does: the one that uses most ends.
 void ExecTable::look_at_limits(SteadyTime current) {
-  std::vector<Leaf> leaves;
-  for (auto& [number, exec] : execs_) leaves.push_back(exec.program().leaf());
-  for (auto& [number, remains] : remains_) leaves.push_back(remains.leaf());
-  auto worst = limit_watch_->look(leaves, current);
+  auto worst = limit_watch_->look(leaves(), current);
   if (!worst) return;
   if (Exec* exec = find(*worst)) exec->program().end(Cause::kMemory);
   auto left = remains_.find(*worst);

@@ -82,6 +82,7 @@ class ExecTable {
   Exec* find_by_pid(pid_t pid);
   void layer_answered(const LayerProbe::Answer& answer);
   void end_all_for_memory();
+  std::vector<Leaf> leaves();
   void look_at_limits(SteadyTime now);
   void freeze_noticed();
   // No time has passed for any exec since then.

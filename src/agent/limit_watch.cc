@@ -48,12 +48,21 @@ LimitWatch::LimitWatch(const GuestLimits& limits, Fd refused_forks, std::string 
 std::optional<uint32_t> LimitWatch::look(std::span<const Leaf> leaves, SteadyTime now) {
   if (now < looks_at_) return std::nullopt;
   looks_at_ = now + kPause;
+  if (threads_in(leaves) >= processes_) count_refusal();
+  if (used_bytes(memory_info_) <= memory_bytes_) return std::nullopt;
+  return largest(leaves);
+}
+
+void LimitWatch::look_at_end(std::span<const Leaf> leaves) {
+  constexpr size_t kEnded = 1;  // it was one of them
+  if (threads_in(leaves) + kEnded >= processes_) count_refusal();
+}
+
+size_t LimitWatch::threads_in(std::span<const Leaf> leaves) {
   size_t threads = 0;
   for (const Leaf& leaf : leaves)
     if (auto current = leaf.read("pids.current")) threads += parse_count(*current).value_or(0);
-  if (threads >= processes_) count_refusal();
-  if (used_bytes(memory_info_) <= memory_bytes_) return std::nullopt;
-  return largest(leaves);
+  return threads;
 }
 
 // Pages that processes share count for each, which does not matter here.

@@ -24,8 +24,11 @@ class LimitWatch {
   SteadyTime looks_at() const { return looks_at_; }
   // Gives the number of the leaf that uses most, if all together use too much memory.
   std::optional<uint32_t> look(std::span<const Leaf> leaves, SteadyTime now);
+  // When a program has ended, whose forks may have been refused since the last look.
+  void look_at_end(std::span<const Leaf> leaves);
 
  private:
+  static size_t threads_in(std::span<const Leaf> leaves);
   static std::optional<uint32_t> largest(std::span<const Leaf> leaves);
   void count_refusal();
 

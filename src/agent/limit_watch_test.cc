@@ -77,6 +77,14 @@ TEST_F(SentrysLeaves, AsManyProcessesAsThereMayBeAreCounted) {
   EXPECT_EQ(counted(), "max 2\n");
 }
 
+TEST_F(SentrysLeaves, TheOneThatHasJustEndedWasOneOfThem) {
+  Leaf leaves[] = {make_leaf(3, getpid(), 2), make_leaf(4, 1 << 30, 3)};
+  watch(1ull << 40, 7).look_at_end(leaves);
+  EXPECT_EQ(counted(), "");
+  watch(1ull << 40, 6).look_at_end(leaves);
+  EXPECT_EQ(counted(), "max 1\n");
+}
+
 TEST_F(SentrysLeaves, AreKilledWithoutAFileForThat) {
   pid_t child = fork();
   if (child == 0) {

@@ -156,6 +156,7 @@ struct SelftestCommand {
   enum class Mode : unsigned char { kRun, kList };
   Mode mode = Mode::kRun;
   std::vector<std::string> only;  // names of victims; empty: all
+  std::string isolation;          // the wall; empty: the jail
 };
 struct BenchCommand {
   std::string template_name;

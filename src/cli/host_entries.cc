@@ -33,6 +33,9 @@ void add_restart(CLI::App& app, Typed& typed) {
 
 void add_selftest(CLI::App& app, Typed& typed) {
   app.add_option("--only", typed.only, "Run only these attacks")->type_name("NAME");
+  app.add_option("--isolation", typed.isolation, "The wall that is attacked (default: jail)")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"jail", "gvisor", "microvm"}));
   app.add_flag("--list", typed.list, "List the attacks and run none");
 }
 
@@ -113,7 +116,8 @@ Result<Command> make_plain(const Typed&, const CLI::App&) {
 
 Result<Command> make_selftest(const Typed& typed, const CLI::App&) {
   using Mode = SelftestCommand::Mode;
-  return Command(SelftestCommand{typed.list ? Mode::kList : Mode::kRun, typed.only});
+  Mode mode = typed.list ? Mode::kList : Mode::kRun;
+  return Command(SelftestCommand{mode, typed.only, typed.isolation});
 }
 
 Result<Command> make_backup(const Typed& typed, const CLI::App&) {
@@ -139,8 +143,8 @@ Result<Command> make_key_revoke(const Typed& typed, const CLI::App&) {
 Result<Command> make_tenant_set(const Typed& typed, const CLI::App&) {
   if (typed.e2b_internet.empty() && typed.upstream.empty() && typed.sealed_share.empty())
     return Error(Code::kInvalid, "tenant set needs --e2b-internet, --upstream or --sealed-share");
-  SetTenantCommand command{typed.tenant, typed.e2b_internet, typed.upstream,
-                           typed.upstream_secret, std::nullopt};
+  SetTenantCommand command{typed.tenant, typed.e2b_internet, typed.upstream, typed.upstream_secret,
+                           std::nullopt};
   if (!typed.sealed_share.empty()) {
     ATOLL_TRY(command.sealed_bytes, parse_size(typed.sealed_share));
   }
@@ -170,6 +174,7 @@ constexpr CommandEntry kEntries[] = {
      nullptr, make_plain<DoctorCommand>},
     {"selftest", "Attack this host's Atoll from inside (root)",
      "  atoll selftest\n"
+     "  atoll selftest --isolation gvisor\n"
      "  atoll selftest --list",
      add_selftest, make_selftest},
     {"backup", "Write all that must not be lost into one file (root)",

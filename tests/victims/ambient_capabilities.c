@@ -1,5 +1,6 @@
 // Raises capabilities in the inheritable and ambient sets, to carry them through an exec.
 // victim: id=ESC-16
+// not_behind=gvisor:its_kernel_knows_no_ambient_set
 #include <linux/capability.h>
 #include <sys/prctl.h>
 

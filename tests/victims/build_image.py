@@ -67,7 +67,9 @@ def main():
         os.chmod(root, 0o755)
         make_tree(root, victims)
         image = f"{work}/image.erofs"
-        subprocess.run([mkfs, "--quiet", "--all-root", "-T", TIMESTAMP, "-U", UUID, image, root],
+        # Files begin and end at blocks of their own, or gVisor could not run them.
+        subprocess.run([mkfs, "--quiet", "--all-root", "-T", TIMESTAMP, "-U", UUID, "-E",
+                        "noinline_data", image, root],
                        check=True, stdout=subprocess.DEVNULL)
         with open(image, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

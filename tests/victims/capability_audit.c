@@ -1,6 +1,7 @@
 // All five capability sets: empty for a user; for root inside exactly the nine that are promised,
 // and nothing to inherit.
 // victim: id=ESC-21
+// not_behind=gvisor:its_kernel_tells_of_no_ambient_set
 #include <linux/capability.h>
 
 #include "victim.h"

@@ -9,7 +9,8 @@ import sys
 
 # Key: default. Each is a column of the list; README.md says what they mean.
 KEYS = {"id": None, "user": "both", "verdict": "", "limits": "", "exec": "", "cwd": "",
-        "command": "", "timeout_ms": "20000", "sandbox": "shared"}
+        "command": "", "timeout_ms": "20000", "sandbox": "shared", "not_behind": "",
+        "instead": ""}
 CHOICES = {"user": ("user", "root", "both"), "sandbox": ("shared", "fresh", "none")}
 COLUMNS = ["name", *KEYS, "about"]
 

@@ -1,5 +1,6 @@
 // Forks daemons that leave their parent and their group: the limit must count them too.
 // victim: id=RES-01 sandbox=fresh limits=pids:32 verdict=pids_limit
+// instead=gvisor:pids_limit|stopped:refused_faster_than_the_agent_looks
 #include "victim.h"
 
 static int spawn(void) {

@@ -1,5 +1,6 @@
 // Forks until it may not: the limit of processes must stop it and be its verdict.
 // victim: id=RES-01 sandbox=fresh limits=pids:32 verdict=pids_limit
+// instead=gvisor:pids_limit|stopped:refused_faster_than_the_agent_looks
 
 #include "victim.h"
 

@@ -2,6 +2,7 @@
 // after the namespace is made, so its line shows where Atoll keeps the sandbox's own group, no more
 // (SECURITY.md).
 // victim: id=LAT-12
+// not_behind=gvisor:its_groups_are_the_sentry's_own,microvm:its_groups_are_the_guest's_own
 #include "victim.h"
 
 // "4:memory:/atoll/<8 digits>/<own id>", or below what the namespace shows as "/".

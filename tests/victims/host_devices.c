@@ -1,5 +1,6 @@
 // Opens the devices by which a program gets another kernel's surface.
 // victim: id=ESC-15
+// not_behind=gvisor:its_/dev/fuse_is_the_sentry's_own
 #include "victim.h"
 
 int main(void) {

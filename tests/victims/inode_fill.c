@@ -1,5 +1,6 @@
 // Makes empty files with long names until it may not: their names are bytes too.
 // victim: id=RES-07 sandbox=fresh limits=disk_bytes:16777216 verdict=disk_limit timeout_ms=60000
+// instead=gvisor:disk_limit|stopped|oom|sandbox_gone:its_groups_only_count
 #include <sys/stat.h>
 
 #include "victim.h"

@@ -1,5 +1,6 @@
 // Kills every process it may: nobody outside of its sandbox may notice.
 // victim: id=ESC-20 sandbox=fresh
+// instead=gvisor:ok|sandbox_gone:root_may_end_its_own_sandbox
 #include <signal.h>
 
 #include "victim.h"

@@ -1,5 +1,6 @@
 // Fills a file in memory with four times what it may have.
 // victim: id=RES-02 sandbox=fresh limits=memory_bytes:67108864 verdict=oom
+// instead=gvisor:oom|sandbox_gone:its_groups_only_count
 #include <sys/mman.h>
 
 #include "victim.h"

@@ -1,5 +1,6 @@
 // Executes a program from memory: it may run, but with the same walls.
 // victim: id=ESC-33
+// not_behind=gvisor:its_/proc_does_not_tell_of_no_new_privs
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 

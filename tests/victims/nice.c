@@ -1,5 +1,6 @@
 // Gives itself a higher priority than others, for the processor and for the disk.
 // victim: id=RES-05
+// not_behind=gvisor:its_priorities_are_the_sentry's_own
 #include <sys/resource.h>
 
 #include "victim.h"

@@ -1,5 +1,6 @@
 // Looks at limits and processes that go by user: none of another sandbox may count here.
 // victim: id=LAT-07
+// not_behind=gvisor:its_ids_are_the_sentry's_own,microvm:its_ids_are_the_guest's_own
 #include <dirent.h>
 
 #include "victim.h"

@@ -1,5 +1,6 @@
 // Reads the environment of process 1 and opens its descriptors.
 // victim: id=ESC-19
+// not_behind=gvisor:its_kernel_shows_the_agent's_/proc_to_all_in_the_sandbox
 #include "victim.h"
 
 int main(void) {

@@ -1,5 +1,6 @@
 // Opens the memory, the maps and the registers of process 1 through /proc.
 // victim: id=ESC-19
+// not_behind=gvisor:its_kernel_shows_the_agent's_/proc_to_all_in_the_sandbox
 #include "victim.h"
 
 int main(void) {

@@ -1,5 +1,6 @@
 // Takes the processor before everybody else.
 // victim: id=RES-05
+// not_behind=gvisor:its_kernel_has_no_real-time_scheduling
 #include <sched.h>
 
 #include "victim.h"

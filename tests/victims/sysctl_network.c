@@ -1,5 +1,6 @@
 // Changes settings of the network: the namespaced ones must be read-only too.
 // victim: id=ESC-28
+// not_behind=gvisor:its_network_is_the_sentry's_own
 #include "victim.h"
 
 int main(void) {

@@ -1,5 +1,6 @@
 // Starts threads until it may not: they count as processes.
 // victim: id=RES-01 sandbox=fresh limits=pids:32 verdict=pids_limit
+// instead=gvisor:pids_limit|stopped:refused_faster_than_the_agent_looks
 #include <pthread.h>
 
 #include "victim.h"

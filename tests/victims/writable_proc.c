@@ -1,5 +1,6 @@
 // Walks /proc/sys and opens every file for writing: none may open.
 // victim: id=ESC-38 timeout_ms=60000
+// not_behind=gvisor:its_settings_are_the_sentry's_own
 #include <ftw.h>
 #include <sys/stat.h>
 

@@ -13,6 +13,7 @@ namespace json = boost::json;
 constexpr int64_t kExitHeld = 0;
 constexpr int64_t kExitBroke = 1;
 constexpr int64_t kExitNotTried = 77;
+constexpr int64_t kExitStopped = 3;
 // What the agent answers for a program or directory that cannot be used.
 constexpr int64_t kExitNotStarted = 126;
 constexpr size_t kMaxDetailBytes = 200;
@@ -55,6 +56,7 @@ Outcome outcome_of(const Victim& victim, const std::string& verdict, int64_t exi
   if (own_words && exit_code == kExitBroke) return Outcome::kBroke;
   if (own_words && exit_code == kExitNotTried) return Outcome::kSkipped;
   if (expects(victim, verdict)) return Outcome::kHeld;
+  if (own_words && expects(victim, "stopped") && exit_code == kExitStopped) return Outcome::kHeld;
   if (expects(victim, "any") && ended_by_itself(verdict)) return Outcome::kHeld;
   bool held = victim.verdicts.empty() && verdict == "ok" && exit_code == kExitHeld;
   return held ? Outcome::kHeld : Outcome::kUnjudged;

@@ -40,6 +40,15 @@ TEST(Judgement, ALimitMustBeTheVerdict) {
   EXPECT_EQ(outcome_of(victim, ended("pids_limit", 1, "")), Outcome::kBroke);
 }
 
+TEST(Judgement, AVictimsWordThatItWasStoppedCountsWhereItIsAskedFor) {
+  Victim victim;
+  victim.verdicts = {"pids_limit", "stopped"};
+  EXPECT_EQ(outcome_of(victim, ended("nonzero", 3, "")), Outcome::kHeld);
+  EXPECT_EQ(outcome_of(victim, ended("pids_limit", 3, "")), Outcome::kHeld);
+  EXPECT_EQ(outcome_of(victim, ended("nonzero", 2, "")), Outcome::kUnjudged);
+  EXPECT_EQ(outcome_of(victim, ended("nonzero", 1, "")), Outcome::kBroke);
+}
+
 TEST(Judgement, AnotherProgramsExitCodeIsNotAVictimsWord) {
   Victim victim;
   victim.command = "/victims/self-exe";

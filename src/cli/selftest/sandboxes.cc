@@ -24,13 +24,14 @@ std::string text_of(const json::object& object, const char* name) {
   return std::string(value->as_string().c_str(), value->as_string().size());
 }
 
-json::object new_sandbox() {
+}  // namespace
+
+json::object Sandboxes::new_sandbox() const {
   return {{"template", kTemplate},
           {"ttl_ms", kTimeToLiveMs},
+          {"isolation", isolation_},
           {"metadata", json::object{{"purpose", "selftest"}}}};
 }
-
-}  // namespace
 
 Result<std::string> Sandboxes::create(json::object request) {
   // Held while the call is made, so that an interrupt finds either none or its id.
@@ -40,6 +41,9 @@ Result<std::string> Sandboxes::create(json::object request) {
   std::string id = text_of(sandbox, "id");
   if (id.empty()) return Error(Code::kCorrupt, "the server's answer has no id");
   alive_.insert(id);
+  std::string wall = text_of(sandbox, "isolation");
+  if (wall != isolation_)
+    return Error(Code::kUnsupported, "this host gives " + wall + " instead of " + isolation_);
   return id;
 }
 

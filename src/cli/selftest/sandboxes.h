@@ -17,9 +17,12 @@ namespace atl::cli::selftest {
 
 class Sandboxes {
  public:
-  // `environment` is what the victims are told.
-  Sandboxes(Server server, boost::json::object environment)
-      : server_(std::move(server)), api_(server_), environment_(std::move(environment)) {}
+  // `environment` is what the victims are told, `isolation` the wall of all of them.
+  Sandboxes(Server server, boost::json::object environment, std::string isolation)
+      : server_(std::move(server)),
+        api_(server_),
+        environment_(std::move(environment)),
+        isolation_(std::move(isolation)) {}
   ~Sandboxes() { (void)remove_all(); }
   Sandboxes(const Sandboxes&) = delete;
   Sandboxes& operator=(const Sandboxes&) = delete;
@@ -38,6 +41,7 @@ class Sandboxes {
   Result<void> remove_all();
 
  private:
+  boost::json::object new_sandbox() const;
   Result<std::string> create(boost::json::object request);
   Result<void> remove(const std::string& id);
   Result<std::string> sandbox_for(const Victim& victim);
@@ -46,6 +50,7 @@ class Sandboxes {
   Server server_;
   Api api_;
   boost::json::object environment_;
+  std::string isolation_;
   std::string neighbour_;
   std::string shared_;
   std::string fresh_;

@@ -99,18 +99,20 @@ void ask_filter(Report& report) {
 // One run of the selftest, on one thread.
 class Selftest {
  public:
-  Selftest(Sandboxes& sandboxes, HostOracle& oracle, Report& report)
-      : sandboxes_(sandboxes), oracle_(oracle), report_(report) {}
+  Selftest(Sandboxes& sandboxes, HostOracle& oracle, Report& report, std::string wall)
+      : sandboxes_(sandboxes), oracle_(oracle), report_(report), wall_(std::move(wall)) {}
 
   Result<void> run(const std::vector<Victim>& victims);
 
  private:
   Result<Judgement> try_victim(const Victim& victim, const std::string& user);
+  Result<Judgement> judge_behind(const Victim& victim, const json::object& exec) const;
   Result<void> look_at_host(Judgement& judgement);
 
   Sandboxes& sandboxes_;
   HostOracle& oracle_;
   Report& report_;
+  std::string wall_;
   std::string beat_;
 };
 
@@ -118,6 +120,24 @@ void call_broken(Judgement& judgement, const std::string& change) {
   judgement.detail =
       judgement.outcome == Outcome::kBroke ? judgement.detail + "; " + change : change;
   judgement.outcome = Outcome::kBroke;
+}
+
+// Where a victim's own word proves nothing the host alone is asked, and where it ends in another
+// way than in a jail, that way is the right one.
+Result<Judgement> Selftest::judge_behind(const Victim& victim, const json::object& exec) const {
+  Victim there = victim;
+  auto instead = victim.instead.find(wall_);
+  if (instead != victim.instead.end()) there.verdicts = instead->second.verdicts;
+  ATOLL_TRY(Judgement judgement, judge(there, exec));
+  if (judgement.outcome == Outcome::kHeld) {
+    ATOLL_TRY(Judgement in_jail, judge(victim, exec));
+    if (in_jail.outcome != Outcome::kHeld)
+      judgement.detail += " (" + judgement.verdict + ": " + instead->second.why + ")";
+    return judgement;
+  }
+  auto reason = victim.not_behind.find(wall_);
+  if (reason == victim.not_behind.end()) return judgement;
+  return Judgement{Outcome::kSkipped, "proves nothing there: " + reason->second, judgement.verdict};
 }
 
 Result<void> Selftest::look_at_host(Judgement& judgement) {
@@ -137,7 +157,7 @@ Result<Judgement> Selftest::try_victim(const Victim& victim, const std::string& 
   if (!exec) {
     judgement.detail = exec.error().message();
   } else {
-    ATOLL_TRY(judgement, judge(victim, *exec));
+    ATOLL_TRY(judgement, judge_behind(victim, *exec));
     ATOLL_TRY(std::string output, output_bytes(*exec, "stdout"));
     ATOLL_TRY(std::string errors, output_bytes(*exec, "stderr"));
     if (oracle_.is_leak(output) || oracle_.is_leak(errors))
@@ -184,7 +204,8 @@ Result<int> run_command(const CommandLine& line, const SelftestCommand& command)
   // In this order: the oracle forks, and the guard starts a thread.
   ATOLL_TRY(std::unique_ptr<HostOracle> oracle, HostOracle::create(line.places));
   InterruptGuard guard;
-  Sandboxes sandboxes(std::move(server), oracle->environment());
+  std::string wall = command.isolation.empty() ? "jail" : command.isolation;
+  Sandboxes sandboxes(std::move(server), oracle->environment(), wall);
   guard.on_interrupt([&sandboxes, &oracle](int) {
     auto removed = sandboxes.remove_all();
     if (!removed) fprintf(stderr, "atoll: %s\n", removed.error().message().c_str());
@@ -192,7 +213,7 @@ Result<int> run_command(const CommandLine& line, const SelftestCommand& command)
   });
   Report report(line.format);
   if (command.only.empty()) ask_filter(report);
-  auto done = Selftest(sandboxes, *oracle, report).run(victims);
+  auto done = Selftest(sandboxes, *oracle, report, wall).run(victims);
   auto removed = sandboxes.remove_all();
   guard.on_interrupt({});
   if (!done) return std::move(done).error();

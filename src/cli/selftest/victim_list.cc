@@ -1,5 +1,6 @@
 #include "cli/selftest/victim_list.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -49,6 +50,23 @@ Result<Place> parse_place(const std::string& text) {
   return malformed("\"" + text + "\" is not a place");
 }
 
+std::string spaced(std::string words) {
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+Result<void> read_walls(Row& row, Victim& victim) {
+  ATOLL_TRY(auto unproven, parse_pairs(row["not_behind"]));
+  for (const auto& [wall, why] : unproven) victim.not_behind[wall] = spaced(why);
+  ATOLL_TRY(auto others, parse_pairs(row["instead"]));
+  for (const auto& [wall, ending] : others) {
+    size_t colon = ending.find(':');
+    if (colon == ending.npos) return malformed("\"" + ending + "\" is not verdicts:why");
+    victim.instead[wall] = {split(ending.substr(0, colon), '|'), spaced(ending.substr(colon + 1))};
+  }
+  return {};
+}
+
 Result<Victim> make_victim(Row row) {
   Victim victim;
   victim.name = row["name"];
@@ -71,6 +89,7 @@ Result<Victim> make_victim(Row row) {
   ATOLL_TRY(int64_t timeout, parse_number(row["timeout_ms"]));
   victim.timeout = std::chrono::milliseconds(timeout);
   ATOLL_TRY(victim.place, parse_place(row["sandbox"]));
+  ATOLL_TRY_VOID(read_walls(row, victim));
   return victim;
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,14 @@ struct Victim {
   std::string command;  // empty: the binary of all victims
   std::chrono::milliseconds timeout{0};
   Place place = Place::kShared;
+  // Walls behind which its own word proves nothing, and why.
+  std::map<std::string, std::string> not_behind;
+  // Walls behind which it ends otherwise: how, and why.
+  struct Instead {
+    std::vector<std::string> verdicts;
+    std::string why;
+  };
+  std::map<std::string, Instead> instead;
 };
 
 Result<std::vector<Victim>> parse_victims(const std::string& text);

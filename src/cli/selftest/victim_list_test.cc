@@ -30,6 +30,30 @@ TEST(VictimList, ADashIsNothingAndBothIsTwo) {
   EXPECT_TRUE(victims->at(0).verdicts.empty() && victims->at(0).limits.empty());
 }
 
+TEST(VictimList, SaysBehindWhichWallItProvesNothing) {
+  auto victims = parse_victims(
+      "name\tid\tuser\ttimeout_ms\tsandbox\tnot_behind\n"
+      "a\tESC-01\troot\t1\tshared\tgvisor:has_none,microvm:other\n"
+      "b\tESC-01\troot\t1\tshared\t-\n");
+  ASSERT_TRUE(victims.ok());
+  using Reasons = std::map<std::string, std::string>;
+  EXPECT_EQ(victims->at(0).not_behind, (Reasons{{"gvisor", "has none"}, {"microvm", "other"}}));
+  EXPECT_TRUE(victims->at(1).not_behind.empty());
+}
+
+TEST(VictimList, SaysHowItEndsBehindAnotherWall) {
+  auto victims = parse_victims(
+      "name\tid\tuser\ttimeout_ms\tsandbox\tinstead\n"
+      "a\tESC-01\troot\t1\tshared\tgvisor:oom|stopped:it_is_fast\n");
+  ASSERT_TRUE(victims.ok());
+  const Victim::Instead& instead = victims->at(0).instead.at("gvisor");
+  EXPECT_EQ(instead.verdicts, (std::vector<std::string>{"oom", "stopped"}));
+  EXPECT_EQ(instead.why, "it is fast");
+  EXPECT_FALSE(
+      parse_victims("name\tid\tuser\ttimeout_ms\tsandbox\tinstead\n"
+                    "a\tESC-01\troot\t1\tshared\tgvisor:oom\n"));
+}
+
 TEST(VictimList, RefusesWhatItDoesNotUnderstand) {
   for (const char* row : {"a\tESC-01\n", "a\tESC-01\tboth\t-\tpids\t-\t-\t-\t1\tshared\tx\n",
                           "a\tESC-01\tboth\t-\t-\t-\t-\t-\tsoon\tshared\tx\n",
