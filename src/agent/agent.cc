@@ -47,7 +47,8 @@ Agent::Agent(Birth birth, Parts parts)
       launcher_(std::move(parts.launcher)),
       execs_(std::move(parts.execs)),
       channels_(std::move(parts.channels)),
-      sudo_(std::move(birth.sudo)) {}
+      sudo_(std::move(birth.sudo)),
+      rest_(std::move(birth.rest)) {}
 
 Result<Agent> Agent::create(Birth birth) {
   // Programs close their input when they like.
@@ -105,7 +106,9 @@ Error Agent::run() {
     sudo_.check_deadlines();
     channels_.check_deadlines();
     report();
-    if (execs_.is_at_its_end()) return Error(Code::kUnavailable, "the spawner is gone");
+    if (rest_) tell_rest();
+    bool over = launcher_->lost() && execs_.is_empty(ExecTable::Left::kAnything);
+    if (over) return Error(Code::kUnavailable, "the spawner is gone");
   }
 }
 
@@ -146,6 +149,7 @@ void Agent::accept_newest() {
     if (!socket) return;
     drop_connection();
     connection_.emplace(std::move(socket));
+    ++connections_;
     crash_point("hello");
     connection_->queue(encode(Hello{spoken_version(), nonce_, execs_.offsets(), ATOLL_VERSION}));
   }
@@ -237,6 +241,18 @@ std::optional<std::string> Agent::next_report() {
   auto frame = channels_turn_ ? channels_.next_report(execs_) : execs_.next_report();
   if (frame) return frame;
   return channels_turn_ ? execs_.next_report() : channels_.next_report(execs_);
+}
+
+// Whoever wants to know may stop all of this until there is something to read.
+void Agent::tell_rest() {
+  bool told_all = connection_ && connection_->welcomed() && !connection_->wants_write();
+  bool idle = execs_.is_empty(ExecTable::Left::kNothing) && channels_.is_empty() &&
+              sudo_.is_empty() && !more_to_reap_;
+  if (!told_all || !idle) return;
+  RestNote note{connections_, connection_->received_bytes()};
+  if (note == told_) return;
+  told_ = note;
+  (void)send(rest_.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Agent::children_ended() {

@@ -11,6 +11,7 @@
 #include "agent/connection.h"
 #include "agent/exec_table.h"
 #include "agent/poll_set.h"
+#include "agent/rest_note.h"
 #include "agent/sudo_desk.h"
 
 namespace atl::agent {
@@ -40,6 +41,7 @@ class Agent {
   void report();
   void drop_connection();
   void children_ended();
+  void tell_rest();
 
   Fd listener_;
   Fd children_;  // signalfd of SIGCHLD
@@ -52,6 +54,9 @@ class Agent {
   std::optional<Connection> connection_;
   PollSet polls_;
   bool more_to_reap_ = false;
+  Fd rest_;
+  uint64_t connections_ = 0;  // ever
+  RestNote told_;
 };
 
 }  // namespace atl::agent

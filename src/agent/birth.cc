@@ -10,6 +10,7 @@
 
 #include <cstring>
 
+#include "agent/rest_note.h"
 #include "base/crash_point.h"
 #include "base/file.h"
 #include "linux/descriptors.h"
@@ -86,7 +87,7 @@ Result<void> harden_process(int last_fd) {
 }
 
 Result<Birth> take_birth() {
-  ATOLL_TRY_VOID(harden_process(kLastBirthFd));
+  ATOLL_TRY_VOID(harden_process(kRestFd));
   ATOLL_TRY(BirthRecord record, read_birth_record());
   close(kBirthFd);
   ATOLL_TRY_VOID(check_listener(kListenerFd));
@@ -102,6 +103,7 @@ Result<Birth> take_birth() {
   ATOLL_TRY(birth.pids_events, take_fd(kPidsEventsFd));
   ATOLL_TRY(birth.oom_notice, take_fd(kOomNoticeFd));
   if (is_open(kMemoryPeakFd)) birth.memory_peak = Fd(kMemoryPeakFd);
+  if (is_open(kRestFd)) birth.rest = Fd(kRestFd);
   birth.sudo = take_if(record.has_sudo == 1, kSudoFd);
   if (birth.sudo) ATOLL_TRY_VOID(check_listener(kSudoFd));
   return birth;

@@ -17,6 +17,7 @@ struct Birth {
   Fd spawner;  // not valid where the agent starts programs itself
   Fd probe;    // not valid where nobody asks for a receipt
   Fd sudo;     // listener; not valid where programs cannot ask
+  Fd rest;     // not valid where nobody wants to know when nothing runs
   Fd memory_events, pids_events;
   Fd memory_peak;  // not valid where the kernel keeps none (v2 before 5.19)
   Fd oom_notice;

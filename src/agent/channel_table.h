@@ -33,6 +33,8 @@ class ChannelTable {
   void reaped(const ReapedChild& child);
   std::optional<SteadyTime> next_deadline() const;
   void check_deadlines();
+  // None is open, and nothing is left of those that were.
+  bool is_empty() const { return channels_.empty() && remains_.empty(); }
 
  private:
   bool open(const Frame& frame, ExecTable& execs);

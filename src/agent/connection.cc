@@ -42,6 +42,7 @@ Result<void> Connection::receive() {
   if (received->bytes == 0) return Error(Code::kUnavailable, "daemon closed the connection");
   if (descriptor) descriptor_ = std::move(descriptor);
   reader_.commit(received->bytes);
+  received_bytes_ += received->bytes;
   return {};
 }
 

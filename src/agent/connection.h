@@ -33,6 +33,8 @@ class Connection {
   // What came beside the bytes of the last kImprint, once.
   Fd take_descriptor() { return std::move(descriptor_); }
 
+  uint64_t received_bytes() const { return received_bytes_; }
+
   // The daemon has answered hello.
   bool welcomed() const { return welcomed_; }
   void set_welcomed() { welcomed_ = true; }
@@ -46,6 +48,7 @@ class Connection {
   Fd descriptor_;
   std::string outgoing_;
   size_t head_ = 0;  // first byte of outgoing_ not yet sent
+  uint64_t received_bytes_ = 0;
   bool welcomed_ = false;
 };
 

@@ -67,8 +67,11 @@ class ExecTable {
   // Before the agent waits, with all reports sent: also removes what ended execs left behind.
   std::optional<SteadyTime> next_deadline();
   void check_deadlines();
-  // Nothing runs, nothing is left to tell, and nothing can be started any more.
-  bool is_at_its_end() const { return launcher_.lost() && execs_.empty(); }
+  // Nothing runs and nothing is left to tell; kNothing: nor is anything left of what ran.
+  enum class Left : uint8_t { kAnything, kNothing };
+  bool is_empty(Left left) const {
+    return execs_.empty() && (left == Left::kAnything || remains_.empty());
+  }
 
  private:
   bool start(uint32_t number, std::string_view payload);

@@ -59,6 +59,14 @@ Result<void> Leaf::kill() const {
   return {};
 }
 
+Result<void> Leaf::freeze() const {
+  return write_file_at(parent_, std::to_string(number_) + "/cgroup.freeze", "1");
+}
+
+Result<void> Leaf::thaw() const {
+  return write_file_at(parent_, std::to_string(number_) + "/cgroup.freeze", "0");
+}
+
 Result<std::vector<pid_t>> Leaf::processes() const {
   ATOLL_TRY(std::string text, read("cgroup.procs"));
   std::vector<pid_t> all;

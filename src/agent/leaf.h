@@ -35,6 +35,8 @@ class Leaf {
   Result<void> limit_processes(uint32_t most) const;
   // SIGKILL to every process in it; also to those that are just being forked.
   Result<void> kill() const;
+  Result<void> freeze() const;
+  Result<void> thaw() const;
 
   enum class Removal : uint8_t { kRemoved, kPopulated, kBusy };
   // kBusy: no live process is left, but the kernel still holds the directory; try again soon.

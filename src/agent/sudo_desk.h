@@ -26,6 +26,7 @@ class SudoDesk {
   void reaped(const ReapedChild& child);
   std::optional<SteadyTime> next_deadline() const;
   void check_deadlines();
+  bool is_empty() const { return calls_.empty(); }
 
  private:
   void accept_some();

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "agent/birth_record.h"
+#include "agent/rest_note.h"
 #include "base/file.h"
 #include "egress/synthetic.h"
 #include "gvisor/redirect.h"
@@ -137,12 +138,19 @@ Result<void> enter_root() {
   return {};
 }
 
-// Until the other side is gone. `here` is where the agent's listener is.
-[[noreturn]] void pass_on(Fd port, Fd here) {
+// What the process that passes the agent's stream on has: where the agent's listener is, and where
+// its notes come that nothing runs.
+struct AgentsEnds {
+  Fd here, rest;
+};
+
+// Until the other side is gone.
+[[noreturn]] void pass_on(Fd port, AgentsEnds ends) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  auto connect = [&here] { return linux::connect_at(here.get(), kListenerName, SOCK_STREAM); };
+  int here = ends.here.get();
+  auto connect = [here] { return linux::connect_at(here, kListenerName, SOCK_STREAM); };
   // The clock is the host's.
-  microvm::Relay relay(std::move(port), {connect, [](int64_t) {}});
+  microvm::Relay relay(std::move(port), {connect, [](int64_t) {}, std::move(ends.rest)});
   while (true) {
     std::vector<pollfd> polls;
     relay.add_watches(polls);
@@ -165,14 +173,14 @@ Result<microvm::Inlets> make_network() {
 }
 
 // Both in processes of their own. If the second ends, nothing leaves any more.
-Result<void> start_carriers(Fd port, Fd here, Fd passage, microvm::Inlets inlets) {
+Result<void> start_carriers(Fd port, AgentsEnds ends, Fd passage, microvm::Inlets inlets) {
   pid_t relay = fork();
   if (relay < 0) return Error::system("fork");
   if (relay == 0) {
     signal(SIGPIPE, SIG_IGN);
     passage.reset();
     inlets = {};
-    pass_on(std::move(port), std::move(here));
+    pass_on(std::move(port), std::move(ends));
   }
   pid_t carrier = fork();
   if (carrier < 0) return Error::system("fork");
@@ -180,6 +188,7 @@ Result<void> start_carriers(Fd port, Fd here, Fd passage, microvm::Inlets inlets
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     port.reset();
+    ends = {};
     microvm::serve_inlets(std::move(passage), std::move(inlets));
   }
   return {};
@@ -193,22 +202,31 @@ Result<Fd> make_counter(const char* name, std::string_view text) {
   return file;
 }
 
-Result<void> place_birth(const agent::BirthRecord& record, const Fd& listener, const Fd& groups,
-                         const Fd& sudo) {
+// What the agent is born with, beside what is made for it.
+struct Given {
+  Fd listener, groups, sudo, rest;
+};
+
+Result<void> place_birth(const agent::BirthRecord& record, Given given) {
   std::string_view bytes(reinterpret_cast<const char*>(&record), sizeof record);
   ATOLL_TRY(Fd birth, linux::make_sealed_memory("atoll-birth", bytes));
   ATOLL_TRY(Fd memory, make_counter("atoll-memory", "oom_kill 0\n"));
   ATOLL_TRY(Fd pids, make_counter("atoll-pids", "max 0\n"));
   Fd notice(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!notice) return Error::system("eventfd");
-  const linux::Placement places[] = {
-      {listener.get(), agent::kListenerFd}, {groups.get(), agent::kCgroupFd},
-      {birth.get(), agent::kBirthFd},       {memory.get(), agent::kMemoryEventsFd},
-      {pids.get(), agent::kPidsEventsFd},   {notice.get(), agent::kOomNoticeFd},
-      {sudo.get(), agent::kSudoFd}};
-  ATOLL_TRY_VOID(linux::place_descriptors(places, agent::kLastBirthFd));
+  const linux::Placement places[] = {{given.listener.get(), agent::kListenerFd},
+                                     {given.groups.get(), agent::kCgroupFd},
+                                     {birth.get(), agent::kBirthFd},
+                                     {memory.get(), agent::kMemoryEventsFd},
+                                     {pids.get(), agent::kPidsEventsFd},
+                                     {notice.get(), agent::kOomNoticeFd},
+                                     {given.sudo.get(), agent::kSudoFd},
+                                     {given.rest.get(), agent::kRestFd}};
+  ATOLL_TRY_VOID(linux::place_descriptors(places, agent::kRestFd));
   // Numbers that mean other descriptors now.
-  for (Fd* fd : {&birth, &memory, &pids, &notice}) (void)fd->release();
+  for (Fd* fd :
+       {&birth, &memory, &pids, &notice, &given.listener, &given.groups, &given.sudo, &given.rest})
+    (void)fd->release();
   return {};
 }
 
@@ -219,25 +237,29 @@ Result<void> become_agent() {
   umask(0022);
   ATOLL_TRY(Kept kept, take_files());
   ATOLL_TRY_VOID(mount_at("proc", "/proc", kNoSuidNoDev | MS_NOEXEC));
-  ATOLL_TRY(Fd groups, make_groups());
+  Given given;
+  ATOLL_TRY(given.groups, make_groups());
   ATOLL_TRY_VOID(make_links());
   ATOLL_TRY(Fd run_atoll, build_root(kept.sudo));
   // Out of the sandbox's reach once the old root is detached.
-  ATOLL_TRY(Fd here, open_file("/run", O_RDONLY | O_DIRECTORY));
-  ATOLL_TRY(Fd listener, linux::listen_at(here.get(), kListenerName, SOCK_STREAM, 16));
+  AgentsEnds ends;
+  ATOLL_TRY(ends.here, open_file("/run", O_RDONLY | O_DIRECTORY));
+  ATOLL_TRY(given.listener, linux::listen_at(ends.here.get(), kListenerName, SOCK_STREAM, 16));
+  ATOLL_TRY(auto rest, linux::make_socket_pair(SOCK_SEQPACKET));
+  ends.rest = std::move(rest.ours);
+  given.rest = std::move(rest.theirs);
   ATOLL_TRY(Fd port, take_port(STDIN_FILENO));
   ATOLL_TRY(Fd passage, take_port(kGuestPassageFd));
   ATOLL_TRY(microvm::Inlets inlets, make_network());
   ATOLL_TRY_VOID(enter_root());
-  ATOLL_TRY(Fd sudo, linux::listen_for_sudo(run_atoll.get()));
+  ATOLL_TRY(given.sudo, linux::listen_for_sudo(run_atoll.get()));
   // As many as the sentry itself may have: its kernel does not let that limit be lowered.
   uint32_t pids = kSentryPids + kSentryPidsEach * kept.birth.guest.pids;
   ATOLL_TRY_VOID(linux::confine_agent(pids));
-  ATOLL_TRY_VOID(start_carriers(std::move(port), std::move(here), std::move(passage),
-                                std::move(inlets)));
-  ATOLL_TRY_VOID(place_birth(kept.birth, listener, groups, sudo));
-  // The same.
-  for (Fd* fd : {&groups, &run_atoll, &listener, &sudo}) (void)fd->release();
+  ATOLL_TRY_VOID(
+      start_carriers(std::move(port), std::move(ends), std::move(passage), std::move(inlets)));
+  ATOLL_TRY_VOID(place_birth(kept.birth, std::move(given)));
+  (void)run_atoll.release();  // its number means another descriptor now
   return linux::limit_open_files(kept.birth.guest.open_files, kAgentOpenFiles);
 }
 

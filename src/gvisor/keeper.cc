@@ -174,7 +174,8 @@ Result<void> run_keeper() {
                                                    port.theirs.get(), agent::Becomes::kSentry));
   port.theirs.reset();
   ATOLL_TRY_VOID(begin(sentry));
-  microvm::KeptProgram kept(std::move(sentry), std::move(port.ours));
+  microvm::KeptProgram kept(std::move(sentry), std::move(port.ours),
+                            agent::Leaf(birth.cgroup.get(), kSentryLeaf));
   return kept.keep(birth.listener.get(), [] {});
 }
 

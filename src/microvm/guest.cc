@@ -1,7 +1,6 @@
 #include "microvm/guest.h"
 
 #include <fcntl.h>
-#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <net/if.h>
 
 #include "agent/birth_record.h"
 #include "base/file.h"
@@ -158,10 +158,10 @@ void set_clock(int64_t time_ns) {
 }
 
 // Until the agent or the other side ends.
-Result<void> serve(Fd port, int agent) {
+Result<void> serve(Fd port, int agent, Fd rest) {
   ATOLL_TRY(Fd here, open_file("/", O_PATH | O_DIRECTORY));
   auto connect = [&here] { return linux::connect_at(here.get(), kListenerName, SOCK_STREAM); };
-  Relay relay(std::move(port), {connect, set_clock});
+  Relay relay(std::move(port), {connect, set_clock, std::move(rest)});
   while (!linux::has_ended(agent)) {
     std::vector<pollfd> polls = {{.fd = agent, .events = POLLIN, .revents = 0}};
     relay.add_watches(polls);
@@ -184,18 +184,20 @@ Result<void> boot() {
   ATOLL_TRY(Network network, make_network());
   ATOLL_TRY(Fd here, open_file("/", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd listener, linux::listen_at(here.get(), kListenerName, SOCK_STREAM, 16));
+  ATOLL_TRY(auto rest, linux::make_socket_pair(SOCK_SEQPACKET));
   uint64_t namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-  ATOLL_TRY(auto agent,
-            linux::clone_process({.flags = namespaces, .cgroup = groups.agent.get()}));
+  ATOLL_TRY(auto agent, linux::clone_process({.flags = namespaces, .cgroup = groups.agent.get()}));
   if (agent.in_child())
     become_agent({.birth = kept.birth,
                   .program = kept.own_program.get(),
                   .listener = listener.get(),
+                  .rest = rest.theirs.get(),
                   .groups = groups});
   listener.reset();
+  rest.theirs.reset();
   ATOLL_TRY_VOID(start_carrier(std::move(network.inlets)));
   ATOLL_TRY(Fd port, open_port(kPortName));
-  return serve(std::move(port), agent.pidfd.get());
+  return serve(std::move(port), agent.pidfd.get(), std::move(rest.ours));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "agent/rest_note.h"
 #include "base/file.h"
 #include "linux/confinement.h"
 #include "linux/descriptors.h"
@@ -61,11 +62,12 @@ Result<void> execute_agent(const GuestPlan& plan, int sudo) {
                                           {birth.get(), agent::kBirthFd},
                                           {-1, agent::kSpawnerFd},
                                           {-1, agent::kProbeFd},
-                                          {sudo, agent::kSudoFd}};
+                                          {sudo, agent::kSudoFd},
+                                          {plan.rest, agent::kRestFd}};
   int number = agent::kMemoryEventsFd;
   for (const Fd& counter : plan.groups.counters) places.push_back({counter.get(), number++});
   ATOLL_TRY(int binary, linux::lift_descriptor(plan.program));
-  ATOLL_TRY_VOID(linux::place_descriptors(places, agent::kLastBirthFd));
+  ATOLL_TRY_VOID(linux::place_descriptors(places, agent::kRestFd));
   ATOLL_TRY_VOID(linux::limit_open_files(plan.birth.guest.open_files, kAgentOpenFiles));
   const char* arguments[] = {"atoll-agent", nullptr};
   const char* environment[] = {nullptr};

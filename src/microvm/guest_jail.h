@@ -11,6 +11,7 @@ struct GuestPlan {
   agent::BirthRecord birth;
   int program;   // that is executed
   int listener;  // of the agent
+  int rest;      // where the agent tells that nothing runs
   const GuestGroups& groups;
 };
 

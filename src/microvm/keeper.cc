@@ -137,7 +137,8 @@ Result<void> run_keeper() {
   ATOLL_TRY(agent::Launched started,
             programs.start(kMachineLeaf, machine_command(machine), port.theirs.get()));
   port.theirs.reset();
-  KeptProgram machine_run(std::move(started), std::move(port.ours));
+  KeptProgram machine_run(std::move(started), std::move(port.ours),
+                          agent::Leaf(birth.cgroup.get(), kMachineLeaf));
   // It has read the archive, which takes room on the layer.
   return machine_run.keep(birth.listener.get(), [] { unlink(kInitramfsFile); });
 }

@@ -21,6 +21,8 @@
 namespace atl::microvm {
 namespace {
 
+constexpr int kRestPauseMs = 200;  // of silence, before it is frozen
+
 // Accepts whoever connects; the newest wins.
 Result<void> accept_newest(int listener, Relay& relay) {
   while (true) {
@@ -70,8 +72,16 @@ Result<void> KeptPrograms::run(uint32_t number, std::vector<std::string> words) 
                                                said.ok() ? *said : std::string()));
 }
 
-KeptProgram::KeptProgram(agent::Launched launched, Fd port)
-    : launched_(std::move(launched)), port_(std::move(port)) {}
+KeptProgram::KeptProgram(agent::Launched launched, Fd port, agent::Leaf leaf)
+    : launched_(std::move(launched)), port_(std::move(port)), leaf_(leaf) {}
+
+// A kernel that cannot freeze it costs some processor time, no more.
+void KeptProgram::rest() { rests_ = may_rest_ = leaf_.freeze().ok(); }
+
+Result<void> KeptProgram::go_on() {
+  if (!std::exchange(rests_, false)) return {};
+  return leaf_.thaw();
+}
 
 Result<void> KeptProgram::keep(int listener, const std::function<void()>& ready) {
   if (fcntl(port_.get(), F_SETFL, O_NONBLOCK) != 0) return Error::system("fcntl");
@@ -86,7 +96,14 @@ Result<void> KeptProgram::keep(int listener, const std::function<void()>& ready)
         {.fd = launched_.stderr_pipe.get(), .events = POLLIN, .revents = 0}};
     relay.add_watches(polls);
     if (passage) passage->add_watches(polls);
-    if (poll(polls.data(), polls.size(), -1) < 0 && errno != EINTR) return Error::system("poll");
+    bool rests_soon = relay.is_at_rest() && may_rest_ && !rests_;
+    int count = poll(polls.data(), polls.size(), rests_soon ? kRestPauseMs : -1);
+    if (count < 0 && errno != EINTR) return Error::system("poll");
+    if (count == 0) {
+      rest();
+      continue;
+    }
+    ATOLL_TRY_VOID(go_on());
     if (polls[2].revents != 0) discard_output(launched_.stdout_pipe);
     if (polls[3].revents != 0) discard_output(launched_.stderr_pipe);
     if (polls[0].revents != 0) ATOLL_TRY_VOID(accept_newest(listener, relay));

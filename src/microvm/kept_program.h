@@ -8,6 +8,7 @@
 
 #include "agent/exec.h"
 #include "agent/launcher.h"
+#include "agent/leaf.h"
 #include "base/fd.h"
 #include "base/result.h"
 
@@ -33,17 +34,24 @@ class KeptPrograms {
 
 class KeptProgram {
  public:
-  // `port` is our end of the stream behind which the agent is.
-  KeptProgram(agent::Launched launched, Fd port);
+  // `port` is our end of the stream behind which the agent is, `leaf` what it runs in.
+  KeptProgram(agent::Launched launched, Fd port, agent::Leaf leaf);
 
   // Until it ends; gives why. Whoever connects to the listener is joined with the agent, the newest
   // wins. `ready` is called once, when the other side is up. Connections that come through the
   // passage are made in this network; a guest that breaks the passage has none from then on.
+  // While nothing runs behind it, it is frozen: an idle one would use the processor.
   Result<void> keep(int listener, const std::function<void()>& ready);
 
  private:
+  void rest();
+  Result<void> go_on();
+
   agent::Launched launched_;
   Fd port_;
+  agent::Leaf leaf_;
+  bool rests_ = false;
+  bool may_rest_ = true;
 };
 
 }  // namespace atl::microvm

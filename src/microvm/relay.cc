@@ -30,6 +30,8 @@ void Relay::add_watches(std::vector<pollfd>& polls) const {
   short port = to_peer_.size() < kMaxQueuedBytes ? POLLIN : 0;
   if (!to_port_.empty()) port |= POLLOUT;
   polls.push_back({.fd = port_.get(), .events = port, .revents = 0});
+  if (guest_ && guest_->rest)
+    polls.push_back({.fd = guest_->rest.get(), .events = POLLIN, .revents = 0});
   if (!peer_) return;
   short peer = ready_ && to_port_.size() < kMaxQueuedBytes ? POLLIN : 0;
   if (!to_peer_.empty()) peer |= POLLOUT;
@@ -42,7 +44,27 @@ Result<void> Relay::move_bytes() {
   ATOLL_TRY_VOID(take_frames());
   write_peer();
   read_peer();
+  ATOLL_TRY_VOID(write_port());
+  if (!guest_ || !guest_->rest) return {};
+  take_notes();
+  tell_rest();
   return write_port();
+}
+
+void Relay::take_notes() {
+  agent::RestNote note;
+  while (recv(guest_->rest.get(), &note, sizeof note, MSG_DONTWAIT) == sizeof note) noted_ = note;
+}
+
+void Relay::tell_rest() {
+  bool waits = to_peer_.empty() && to_port_.empty() && from_port_.empty() && !closing_;
+  if (!peer_ || !waits || noted_ != passed_on_) return;
+  char byte;
+  bool silent = recv(peer_.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && try_later(errno);
+  if (!silent) return;  // what it said before its note goes first
+  noted_.reset();
+  to_port_ += encode_relay(RelayKind::kRest, connection_,
+                           {reinterpret_cast<const char*>(&received_bytes_), sizeof(uint64_t)});
 }
 
 Result<void> Relay::read_port() {
@@ -53,6 +75,7 @@ Result<void> Relay::read_port() {
   if (count < 0) return Error::system("read the port");
   if (count == 0) return Error(Code::kUnavailable, "the other side of the port is gone");
   from_port_.append(bytes, static_cast<size_t>(count));
+  received_bytes_ += static_cast<uint64_t>(count);
   return {};
 }
 
@@ -73,14 +96,20 @@ Result<void> Relay::take_frames() {
 }
 
 Result<void> Relay::take_by_keeper(const RelayFrame& frame) {
+  uint64_t rested_at = 0;
+  if (frame.header.kind == RelayKind::kRest && frame.data.size() == sizeof rested_at) {
+    std::memcpy(&rested_at, frame.data.data(), sizeof rested_at);
+    rested_at_ = rested_at;
+    return {};
+  }
   if (frame.header.kind != RelayKind::kReady || ready_)
     return Error(Code::kCorrupt, "the guest says what only a keeper does");
   ready_ = true;
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);
   int64_t time_ns = now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-  to_port_ += encode_relay(RelayKind::kClock, 0,
-                           {reinterpret_cast<const char*>(&time_ns), sizeof time_ns});
+  to_port_ +=
+      encode_relay(RelayKind::kClock, 0, {reinterpret_cast<const char*>(&time_ns), sizeof time_ns});
   if (peer_) to_port_ += encode_relay(RelayKind::kOpen, connection_);
   return {};
 }
@@ -99,6 +128,7 @@ Result<void> Relay::take_by_guest(const RelayFrame& frame) {
   to_peer_.clear();
   closing_ = false;
   ATOLL_TRY(peer_, guest_->connect());
+  passed_on_ = {passed_on_.connections + 1, 0};
   return {};
 }
 
@@ -109,6 +139,7 @@ void Relay::write_peer() {
     if (count < 0 && try_later(errno)) return;
     if (count < 0) return close_peer();
     to_peer_.erase(0, static_cast<size_t>(count));
+    passed_on_.bytes += static_cast<uint64_t>(count);
   }
   if (closing_) close_peer();
 }
@@ -119,8 +150,7 @@ void Relay::read_peer() {
   ssize_t count = recv(peer_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (count < 0 && try_later(errno)) return;
   if (count <= 0) return close_peer();
-  to_port_ +=
-      encode_relay(RelayKind::kData, connection_, {bytes, static_cast<size_t>(count)});
+  to_port_ += encode_relay(RelayKind::kData, connection_, {bytes, static_cast<size_t>(count)});
 }
 
 void Relay::close_peer() {
@@ -137,6 +167,7 @@ Result<void> Relay::write_port() {
     if (count < 0) return Error::system("write to the port");
     if (count == 0) return {};
     to_port_.erase(0, static_cast<size_t>(count));
+    sent_bytes_ += static_cast<uint64_t>(count);
   }
   return {};
 }

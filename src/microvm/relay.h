@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/rest_note.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "microvm/relay_frame.h"
@@ -23,6 +24,7 @@ class Relay {
   struct Guest {
     std::function<Result<Fd>()> connect;
     std::function<void(int64_t)> set_clock;
+    Fd rest = {};  // where the agent's RestNotes come; not valid: it sends none
   };
   // `port` is non-blocking. The guest's side says that it is up.
   explicit Relay(Fd port) : port_(std::move(port)) {}
@@ -36,6 +38,8 @@ class Relay {
   Result<void> move_bytes();
 
   bool is_ready() const { return ready_; }
+  // The keeper's: nothing happens in the guest until something is sent to it.
+  bool is_at_rest() const { return rested_at_ == sent_bytes_ && to_port_.empty(); }
 
  private:
   static constexpr size_t kMaxQueuedBytes = 256 * 1024;
@@ -48,6 +52,8 @@ class Relay {
   void close_peer();
   Result<void> take_by_keeper(const RelayFrame& frame);
   Result<void> take_by_guest(const RelayFrame& frame);
+  void take_notes();
+  void tell_rest();
 
   Fd port_;
   std::optional<Guest> guest_;
@@ -57,6 +63,10 @@ class Relay {
   std::string from_port_;  // not yet a whole frame
   std::string to_port_, to_peer_;
   bool closing_ = false;  // the other side has closed: the peer gets what is queued, then its end
+  uint64_t sent_bytes_ = 0, received_bytes_ = 0;  // of the port
+  std::optional<uint64_t> rested_at_;             // the guest has read so many, and rests
+  agent::RestNote passed_on_;                     // to the agent
+  std::optional<agent::RestNote> noted_;
 };
 
 }  // namespace atl::microvm

@@ -15,9 +15,9 @@ Result<bool> take_relay_frame(std::string& bytes, RelayFrame& frame) {
   RelayHeader header;
   if (bytes.size() < sizeof header) return false;
   std::memcpy(&header, bytes.data(), sizeof header);
-  bool known = header.kind >= RelayKind::kOpen && header.kind <= RelayKind::kClock;
+  bool known = header.kind >= RelayKind::kOpen && header.kind <= RelayKind::kRest;
   uint32_t most = header.kind == RelayKind::kData ? kMaxRelayBytes : 0;
-  if (header.kind == RelayKind::kClock) most = sizeof(int64_t);
+  if (header.kind == RelayKind::kClock || header.kind == RelayKind::kRest) most = sizeof(int64_t);
   if (!known || header.bytes > most) return Error(Code::kCorrupt, "malformed relay frame");
   if (bytes.size() < sizeof header + header.bytes) return false;
   frame.header = header;

@@ -19,12 +19,15 @@ enum class RelayKind : uint32_t {
   kClose = 3,  // either way: no byte of it follows
   kReady = 4,  // guest → keeper, once: it is up; nothing is opened before
   kClock = 5,  // keeper → guest, at once: the host's time in nanoseconds, as int64_t
+  // guest → keeper: nothing runs in it, and it has read so many bytes of the port, as uint64_t; if
+  // no more were sent, nothing will happen there before the next.
+  kRest = 6,
 };
 
 struct RelayHeader {
   RelayKind kind;
   uint32_t connection;
-  uint32_t bytes;  // that follow; 0 but for kData and kClock
+  uint32_t bytes;  // that follow; 0 but for kData, kClock and kRest
 };
 static_assert(sizeof(RelayHeader) == 12);
 

@@ -17,14 +17,23 @@ linux::SocketPair make_pair() {
   return std::move(*pair);
 }
 
+linux::SocketPair make_notes() {
+  auto pair = linux::make_socket_pair(SOCK_SEQPACKET);
+  EXPECT_TRUE(pair.ok());
+  return std::move(*pair);
+}
+
 // A keeper and a guest joined by a port, and the agent's ends of the connections that were made.
 class RelayTest : public ::testing::Test {
  protected:
   RelayTest() : RelayTest(make_pair()) {}
-  explicit RelayTest(linux::SocketPair port)
-      : keeper_(std::move(port.ours)),
+  explicit RelayTest(linux::SocketPair port) : RelayTest(std::move(port), make_notes()) {}
+  RelayTest(linux::SocketPair port, linux::SocketPair notes)
+      : notes_(std::move(notes.ours)),
+        keeper_(std::move(port.ours)),
         guest_(std::move(port.theirs),
-               {[this] { return connect(); }, [this](int64_t time_ns) { told_ns_ = time_ns; }}) {}
+               {[this] { return connect(); }, [this](int64_t time_ns) { told_ns_ = time_ns; },
+                std::move(notes.theirs)}) {}
 
   Result<Fd> connect() {
     EXPECT_GT(told_ns_, 1'700'000'000'000'000'000) << "it is not told the time";
@@ -58,8 +67,13 @@ class RelayTest : public ::testing::Test {
     ASSERT_EQ(send(fd.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
   }
 
+  void note(agent::RestNote note) {
+    ASSERT_EQ(send(notes_.get(), &note, sizeof note, 0), static_cast<ssize_t>(sizeof note));
+  }
+
   std::vector<Fd> agents_;
   int64_t told_ns_ = 0;
+  Fd notes_;
   Relay keeper_, guest_;
 };
 
@@ -152,10 +166,50 @@ TEST_F(RelayTest, ManyBytesArriveWhole) {
   EXPECT_EQ(got, all);
 }
 
+TEST_F(RelayTest, TheGuestRestsWhenTheAgentHasReadAllAndSaidAll) {
+  Fd client = open();
+  put(client, "12345");
+  settle();
+  EXPECT_FALSE(keeper_.is_at_rest()) << "nobody said so";
+  put(agents_[0], "an answer");
+  note({1, 5});
+  settle();
+  EXPECT_TRUE(keeper_.is_at_rest());
+  EXPECT_EQ(take(client), "an answer");
+  put(client, "6");
+  ASSERT_TRUE(keeper_.move_bytes().ok());
+  EXPECT_FALSE(keeper_.is_at_rest()) << "it was sent more";
+  settle();
+  EXPECT_FALSE(keeper_.is_at_rest());
+  note({1, 5});
+  settle();
+  EXPECT_FALSE(keeper_.is_at_rest()) << "a note from before the last byte";
+  note({1, 6});
+  settle();
+  EXPECT_TRUE(keeper_.is_at_rest());
+  Fd second = open();
+  settle();
+  EXPECT_FALSE(keeper_.is_at_rest()) << "of another connection";
+  note({2, 0});
+  settle();
+  EXPECT_TRUE(keeper_.is_at_rest());
+}
+
+TEST_F(RelayTest, ARestThatCrossesAByteOnItsWayIsNone) {
+  Fd client = open();
+  settle();
+  note({1, 0});
+  ASSERT_TRUE(guest_.move_bytes().ok());
+  put(client, "late");
+  settle();
+  EXPECT_FALSE(keeper_.is_at_rest());
+}
+
 TEST(RelayFrame, AnythingElseThanAFrameIsRefused) {
   for (std::string bytes :
-       {encode_relay(RelayKind{0}, 1), encode_relay(RelayKind{6}, 1),
-        encode_relay(RelayKind::kReady, 1, "x"), encode_relay(RelayKind::kClock, 1, "123456789"),
+       {encode_relay(RelayKind{0}, 1), encode_relay(RelayKind{7}, 1),
+        encode_relay(RelayKind::kRest, 1, "123456789"), encode_relay(RelayKind::kReady, 1, "x"),
+        encode_relay(RelayKind::kClock, 1, "123456789"),
         encode_relay(RelayKind::kData, 1, std::string(kMaxRelayBytes + 1, 'x')),
         encode_relay(RelayKind::kOpen, 1, "x"), encode_relay(RelayKind::kClose, 1, "x")}) {
     RelayFrame frame;

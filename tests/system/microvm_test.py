@@ -139,7 +139,9 @@ class MicrovmPool(Machines):
         """From the pool, once there is one in it, which then stands still."""
         def waiting():
             frozen = glob.glob("/sys/fs/cgroup/**/atoll/*/*/run/cgroup.freeze", recursive=True)
-            return [path for path in frozen if atoll.read(path).strip() == "1"]
+            metrics = self.atoll.request("GET", "/metrics").body.decode()
+            full = "\natoll_warm_pool_size 5\n" in metrics  # and the four jails of `python`
+            return full and [path for path in frozen if atoll.read(path).strip() == "1"]
         atoll.wait_for("a machine in the pool", waiting, 120)
         begin = time.monotonic()
         made = self.atoll.create(template="python-machine")
