@@ -13,6 +13,7 @@ constexpr uint32_t kNumber = 1;   // of the first exec of a sandbox
 constexpr uint32_t kChannel = 1;  // free again before the sandbox has a user
 constexpr std::string_view kReady = "ready\n";
 constexpr std::string_view kMakeReady("\xff\xff\xff\xff");  // a rehearsal
+constexpr int kOften = 3;
 
 using isolate::AgentLink;
 
@@ -50,10 +51,10 @@ Task<Result<agent::Frame>> expect(AgentLink& link, agent::FrameType type) {
 }
 
 // A copy waits where its zygote did, and makes itself ready when it is told to.
-Task<Result<void>> await_ready(AgentLink& link, bool copied) {
+Task<Result<void>> await_ready(AgentLink& link, bool asked) {
   agent::OpenControl open{kNumber, std::nullopt};
   link.send(agent::encode(kChannel, open));
-  if (copied) link.send(agent::encode_channel_data(kChannel, kMakeReady));
+  if (asked) link.send(agent::encode_channel_data(kChannel, kMakeReady));
   ATOLL_CO_TRY(agent::Frame said, co_await expect(link, agent::FrameType::kChannelData));
   if (said.payload != kReady) co_return Error(Code::kUnavailable, "a waiting program is not ready");
   link.send(agent::encode(kChannel, agent::ChannelClose{}));
@@ -72,6 +73,8 @@ Task<Result<WaitingProgram>> start(AgentLink& link, agent::Start program, CopyOf
   waiting.copied = copy.imprint != nullptr;
   bool waits = waiting.copied && copy.rehearsal == CopyOf::Rehearsal::kNone;
   if (!waits) ATOLL_CO_TRY_VOID(co_await await_ready(link, waiting.copied));
+  for (int i = 0; copy.rehearsal == CopyOf::Rehearsal::kOften && i < kOften; ++i)
+    ATOLL_CO_TRY_VOID(co_await await_ready(link, true));
   waiting.environment = std::move(program.environment);
   co_return waiting;
 }

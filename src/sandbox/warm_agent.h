@@ -9,10 +9,11 @@
 namespace atl::sandbox {
 
 // What a waiting program is a copy of, if not started. One whose program comes at once gains
-// nothing by a rehearsal.
+// nothing by a rehearsal; kOften is also for one that was started, behind a kernel of its own,
+// where all that is done for the first time is slow.
 struct CopyOf {
   Imprint imprint;
-  enum class Rehearsal : unsigned char { kAhead, kNone } rehearsal = Rehearsal::kAhead;
+  enum class Rehearsal : unsigned char { kAhead, kNone, kOften } rehearsal = Rehearsal::kAhead;
 };
 
 // Returns when the program has said that it is ready; without one, when the agent is greeted.

@@ -262,7 +262,8 @@ Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
     imprint = zygotes_.find(name, isolate.basis);
   else if (start)
     start = zygote_start(std::move(*start));
-  CopyOf of{imprint};
+  using Rehearsal = CopyOf::Rehearsal;
+  CopyOf of{imprint, spec.monitor ? Rehearsal::kOften : Rehearsal::kAhead};
   auto agent = co_await warm_agent(services_, isolate.id, isolate.nonce, start, of);
   Result<void> ready;
   if (!agent)
