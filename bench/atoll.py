@@ -45,16 +45,19 @@ class Running:
         bench = self.bench(*words)
         return rows_of(bench, *bench.communicate())
 
+    def pool_size(self):
+        headers = {"Authorization": f"Bearer {self.key}"}
+        request = urllib.request.Request(f"{self.url}/metrics", headers=headers)
+        with urllib.request.urlopen(request) as answer:
+            text = answer.read().decode()
+        return next(int(line.split()[1]) for line in text.splitlines()
+                    if line.startswith("atoll_warm_pool_size "))
+
     def settle(self):
         """Until the pool has had the same size for a while."""
-        headers = {"Authorization": f"Bearer {self.key}"}
         last, same = None, 0
         for _ in range(60):
-            with urllib.request.urlopen(urllib.request.Request(f"{self.url}/metrics",
-                                                               headers=headers)) as answer:
-                text = answer.read().decode()
-            size = next(line for line in text.splitlines()
-                        if line.startswith("atoll_warm_pool_size "))
+            size = self.pool_size()
             same = same + 1 if size == last else 0
             last = size
             if same == SETTLE_SECONDS:
@@ -74,12 +77,13 @@ def rows_of(bench, output, errors):
 
 
 @contextlib.contextmanager
-def running(arguments, *options, image=None):
+def running(arguments, *options, image=None, template=True):
     directory = tempfile.mkdtemp(prefix="atoll-bench-state-")
     os.chmod(directory, 0o755)
     atoll = Running(arguments, directory)
     try:
-        atoll.cli("template", "add", (image or arguments.image).parent)
+        if template:
+            atoll.cli("template", "add", (image or arguments.image).parent)
         atoll.cli("up", "--detach", "--listen", "127.0.0.1:0", *options)
         atoll.url = json.loads(atoll.cli("status", "--json"))["url"]
         atoll.key = atoll.cli("key", "show-local").strip()

@@ -11,6 +11,15 @@ SUSTAINED = "sustained create + run + remove"
 IDLE = "memory of an idle Python sandbox"
 IDLE_DATA = "memory of an idle Python sandbox with NumPy and pandas"
 REST = "atolld at rest"
+# Per wall, see walls.py.
+WALL_START = "wall: create, nothing ready"
+WALL_POOL = "wall: create and print(1), from the pool"
+WALL_EXEC = "wall: /bin/true in a live sandbox"
+WALL_PORT = "wall: a request to a server inside"
+WALL_INSIDE = {"syscall": "wall: a system call", "fork": "wall: fork, exit and wait",
+               "loopback": "wall: one byte there and back inside",
+               "disk": "wall: a MiB of 16 written, with fsync",
+               "files": "wall: a file made, written and removed"}
 
 
 def many(name, clients):
@@ -28,5 +37,6 @@ def first_burst(count):
 def order(row):
     names = [PYTHON, FIRST_OUTPUT, COPY, CONTEXT, CREATE, FIRST_EXEC, TRUE]
     place = next((i for i, name in enumerate(names) if row.measure.startswith(name)), len(names))
-    subjects = ["atoll", "cold", "floor", "bwrap", "crun", "runc", "runsc"]
+    subjects = ["atoll", "cold", "jail", "gvisor", "microvm", "floor", "bwrap", "crun", "runc",
+                "runsc"]
     return place, row.measure, subjects.index(row.who)

@@ -33,9 +33,9 @@ void add_disk(std::vector<std::string>& words, const char* serial, const char* f
 }
 
 void add_port(std::vector<std::string>& words, const char* name, int fd) {
-  for (std::string word : {std::string("-chardev"), fmt::format("socket,id={},fd={}", name, fd),
-                           std::string("-device"),
-                           fmt::format("virtserialport,chardev={0},name={0}", name)})
+  for (std::string word :
+       {std::string("-chardev"), fmt::format("socket,id={},fd={}", name, fd),
+        std::string("-device"), fmt::format("virtserialport,chardev={0},name={0}", name)})
     words.push_back(std::move(word));
 }
 
@@ -43,27 +43,15 @@ void add_port(std::vector<std::string>& words, const char* name, int fd) {
 
 std::vector<std::string> machine_command(const Machine& machine) {
   uint64_t memory = machine.limits.memory_bytes + kKernelMemoryBytes;
+  std::string size = fmt::format("{}M", (memory + kMiB - 1) / kMiB);
   std::vector<std::string> words = {
-      "qemu-system-x86_64",
-      "-M",
-      "microvm,x-option-roms=off,isa-serial=off,pit=on,pic=off,rtc=on",
-      "-accel",
-      "tcg,thread=multi,tb-size=64",
-      "-cpu",
-      "max",
-      "-m",
-      fmt::format("{}M", (memory + kMiB - 1) / kMiB),
-      "-display",
-      "none",
-      "-no-reboot",
-      "-no-user-config",
-      "-nodefaults",
-      "-kernel",
-      machine.kernel,
-      "-initrd",
-      kInitramfsFile,
-      "-append",
-      kernel_command_line(machine.tsc_khz)};
+      "qemu-system-x86_64", "-M",
+      "microvm,x-option-roms=off,isa-serial=off,pit=on,pic=off,rtc=on,memory-backend=memory",
+      "-accel", "tcg,thread=multi,tb-size=64", "-cpu", "max", "-m", size,
+      // A file in memory: QEMU asks for huge pages of any other, of which the guest uses a part.
+      "-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", size), "-display",
+      "none", "-no-reboot", "-no-user-config", "-nodefaults", "-kernel", machine.kernel, "-initrd",
+      kInitramfsFile, "-append", kernel_command_line(machine.tsc_khz)};
   add_disk(words, kImageSerial, kImageFile);
   add_disk(words, kDiskSerial, kDiskFile);
   if (machine.has_toolbox) add_disk(words, kToolboxSerial, kToolboxFile);

@@ -16,10 +16,8 @@ std::vector<std::string> devices_of(const std::vector<std::string>& words) {
 }
 
 Machine small_machine(bool has_toolbox) {
-  Machine machine = {.kernel = "/boot/vmlinux",
-                     .limits = {},
-                     .has_toolbox = has_toolbox,
-                     .tsc_khz = 2'000'000};
+  Machine machine = {
+      .kernel = "/boot/vmlinux", .limits = {}, .has_toolbox = has_toolbox, .tsc_khz = 2'000'000};
   machine.limits.memory_bytes = 128ull << 20;
   return machine;
 }
@@ -51,6 +49,10 @@ TEST(Machine, HasTheMemoryOfItsProgramsAndOfItsKernel) {
   auto found = std::find(words.begin(), words.end(), "-m");
   ASSERT_NE(found, words.end());
   EXPECT_EQ(*(found + 1), "240M");
+  auto has_object = [](const std::string& word) {
+    return word.starts_with("memory-backend-memfd,") && word.find("size=240M,") != word.npos;
+  };
+  EXPECT_TRUE(std::any_of(words.begin(), words.end(), has_object));
 }
 
 }  // namespace
