@@ -2,7 +2,7 @@
 // templates, idempotency keys and usage, in one SQLite file.
 //
 // Two classes of durability share the file through two connections. What dies with the machine
-// anyway (sandboxes, execs, contexts, usage) is not synced; what somebody was told is kept is synced
+// anyway is not synced: sandboxes, execs, contexts, usage. What somebody was told is kept is synced
 // before the call returns: tenants, keys, templates, snapshots, volumes, persistent sandboxes,
 // idempotency keys. Every table has a tenant_id and every query takes a TenantId; the few that do
 // not say so by name (all, all_running, find_by_hash).
