@@ -361,6 +361,14 @@ ALTER TABLE sandboxes ADD COLUMN released TEXT;
 ALTER TABLE sandboxes ADD COLUMN files_only_under_pressure INTEGER NOT NULL DEFAULT 0
   CHECK (files_only_under_pressure IN (0, 1));
 )sql",
+    // One that waited in the pool is stored as running.
+    R"sql(
+CREATE TRIGGER usage_of_warm_sandbox AFTER INSERT ON sandboxes WHEN new.state = 'running' BEGIN
+  INSERT INTO usage_totals VALUES (new.tenant_id, new.created_at_ms, 0, 0, 0, 0, 0, 0, 0)
+    ON CONFLICT (tenant_id) DO NOTHING;
+  UPDATE usage_totals SET sandboxes = sandboxes + 1 WHERE tenant_id = new.tenant_id;
+END;
+)sql",
 };
 
 }  // namespace

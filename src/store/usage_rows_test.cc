@@ -56,6 +56,16 @@ TEST_F(UsageTest, TotalsOutliveTheSandbox) {
   EXPECT_EQ(catalog_->usage().of_sandbox(kLocalTenant, gone.id)->sandboxes, 0u);
 }
 
+TEST_F(UsageTest, ASandboxThatWaitedInThePoolCounts) {
+  SandboxRow row{.id = SandboxId::draw(), .tenant = kLocalTenant, .image = *image_};
+  row.state = "running";
+  row.created_at_ms = 70;
+  ASSERT_TRUE(catalog_->sandboxes().insert(row).ok());
+  EXPECT_EQ(catalog_->usage().of_tenant(kLocalTenant)->sandboxes, 1u);
+  ASSERT_TRUE(catalog_->sandboxes().set_state(kLocalTenant, row.id, "running", "").ok());
+  EXPECT_EQ(catalog_->usage().of_tenant(kLocalTenant)->sandboxes, 1u);
+}
+
 TEST_F(UsageTest, ASandboxWithoutExecsHasUsedNothing) {
   SandboxRow row = make_sandbox(kLocalTenant, 80);
   Usage usage = catalog_->usage().of_sandbox(kLocalTenant, row.id).value();
