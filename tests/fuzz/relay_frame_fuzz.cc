@@ -31,10 +31,10 @@ Taken take_all(std::string_view bytes, size_t piece) {
       if (taken.failed) return taken;
       if (!*whole) break;
       ATOLL_CHECK(frame.data.size() == frame.header.bytes);
-      ATOLL_CHECK(frame.data.size() <= kMaxRelayBytes);
-      bool carries =
-          frame.header.kind == RelayKind::kData || frame.header.kind == RelayKind::kClock;
-      ATOLL_CHECK(carries || frame.data.empty());
+      RelayKind kind = frame.header.kind;
+      bool has_number = kind == RelayKind::kClock || kind == RelayKind::kRest;
+      size_t most = kind == RelayKind::kData ? kMaxRelayBytes : has_number ? sizeof(int64_t) : 0;
+      ATOLL_CHECK(frame.data.size() <= most);
       taken.frames += encode_relay(frame.header.kind, frame.header.connection, frame.data);
     }
     // Never more than one frame is waited for.
