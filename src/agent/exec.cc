@@ -170,6 +170,7 @@ bool Exec::settle(int null_device) {
   drain(null_device);
   if (phase_ == Phase::kFailed) return true;
   take_printed(null_device);
+  check_output_limit();
   speech_.take(outputs_);
   for (OutputPipe& pipe : outputs_) {
     bool full = pipe.stream().room() == 0 && !pipe.stream().limit_reached();
@@ -179,13 +180,7 @@ bool Exec::settle(int null_device) {
 }
 
 void Exec::take_printed(int null_device) {
-  for (OutputPipe& pipe : outputs_) {
-    uint64_t before = 0;
-    do {
-      before = pipe.stream().produced() + pipe.stream().cut();
-      if (pipe.wants_read()) pipe.read_some(null_device);
-    } while (pipe.stream().produced() + pipe.stream().cut() != before);
-  }
+  for (OutputPipe& pipe : outputs_) pipe.read_present(null_device);
 }
 
 bool Exec::reaped(const Death& death, Counters& counters, int null_device) {

@@ -55,6 +55,15 @@ void OutputPipe::read_some(int null_device) {
   took(static_cast<uint64_t>(count));
 }
 
+void OutputPipe::read_present(int null_device) {
+  uint64_t end = taken() + present();
+  uint64_t before = 0;
+  do {
+    before = taken();
+    read_some(null_device);
+  } while (taken() != before && taken() < end);
+}
+
 void OutputPipe::took(uint64_t bytes) {
   if (!left_) return;
   // Empty before its time: the program opened its own pipe for reading and took from it.
@@ -67,16 +76,17 @@ void OutputPipe::end() {
 }
 
 void OutputPipe::finish() {
+  // A pipe is first in, first out: all that the main process wrote is among these bytes.
+  left_ = present();
+}
+
+uint64_t OutputPipe::present() const {
+  if (!fd_) return 0;
   // Nothing counts the bytes that are on their way through a terminal; reading finds them all
   // before it says that there is none.
-  if (fd_ && kind_ == Kind::kTerminal) {
-    left_ = kTerminalBytes;
-    return;
-  }
+  if (kind_ == Kind::kTerminal) return kTerminalBytes;
   int queued = 0;
-  // A pipe is first in, first out: all that the main process wrote is among these bytes.
-  bool counted = fd_ && ioctl(fd_.get(), FIONREAD, &queued) == 0;
-  left_ = counted ? static_cast<uint64_t>(queued) : 0;
+  return ioctl(fd_.get(), FIONREAD, &queued) == 0 ? static_cast<uint64_t>(queued) : 0;
 }
 
 Fd OutputPipe::release() {

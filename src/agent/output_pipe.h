@@ -30,6 +30,8 @@ class OutputPipe {
   bool wants_read() const;
   // Takes what is there, at most one chunk. `null_device` swallows what is beyond the limit.
   void read_some(int null_device);
+  // Takes what is there now, as far as there is room: a program that prints on is not followed.
+  void read_present(int null_device);
 
   // The main process has ended: only what the pipe holds now still belongs to the exec.
   void finish();
@@ -39,6 +41,9 @@ class OutputPipe {
   Fd release();
 
  private:
+  // Bytes that are there now, or at most as many as may be.
+  uint64_t present() const;
+  uint64_t taken() const { return stream_.produced() + stream_.cut(); }
   void took(uint64_t bytes);
   void end();
 
