@@ -1,4 +1,5 @@
 // What programs see and how their ends are reported, with the real agent as process 1.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -232,16 +233,19 @@ TEST_P(Agent, BeyondTheOutputLimitIsCountedNotKept) {
 
 TEST_P(Agent, BackgroundChildNeitherHoldsUpTheExecNorDiesOfItsPipe) {
   std::string marker = "/tmp/atoll-agent-test-marker-" + std::to_string(getpid());
-  auto begin = std::chrono::steady_clock::now();
-  Record done =
-      run(shell("(sleep 0.7; head -c 500000 /dev/zero; echo $? >" + marker + ") & echo up"));
+  std::string go_on = marker + "-go-on";
+  // The child waits for what is there only after the exec has ended.
+  Record done = run(shell("(until [ -e " + go_on +
+                          " ]; do sleep 0.1; done; head -c 500000 /dev/zero; echo $? >" + marker +
+                          ") & echo up"));
   ASSERT_TRUE(done.exit);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(600));
   EXPECT_EQ(done.out, "up\n");
   EXPECT_EQ(sandbox_.leaves().size(), 1u) << "the child lives on in its leaf";
+  ASSERT_TRUE(Fd(open(go_on.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0666)));
   EXPECT_TRUE(leaves_vanish());
   auto text = read_file(marker);
   unlink(marker.c_str());
+  unlink(go_on.c_str());
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(*text, "0\n") << "neither SIGPIPE nor a blocked write";
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kTriedBytes = 64 * 1024;
 constexpr int kFullCode = 1;
-constexpr auto kLongest = std::chrono::seconds(2);
+constexpr auto kLongest = std::chrono::seconds(30);
 constexpr auto kRetry = std::chrono::milliseconds(100);
 constexpr const char* kFallbackName = ".atoll-layer-probe";
 

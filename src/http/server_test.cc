@@ -30,12 +30,6 @@ Task<bool> sleeps(milliseconds time) {
   co_return !error;
 }
 
-TestClock::duration time_until_closed(RawPeer& peer) {
-  auto begin = TestClock::now();
-  EXPECT_TRUE(peer.is_closed_within(milliseconds(5000)));
-  return TestClock::now() - begin;
-}
-
 TEST(Server, TakenPortIsAnErrorAtOnce) {
   TestServer server(answer);
   boost::asio::io_context context;
@@ -48,7 +42,7 @@ TEST(Server, TakenPortIsAnErrorAtOnce) {
 TEST(Server, DescriptorsAreNotInherited) {
   TestServer server(answer);
   RawPeer peer(server.port());
-  ASSERT_TRUE(server.has_connections_within(1, milliseconds(1000)));
+  ASSERT_TRUE(server.has_connections_within(1, milliseconds(30'000)));
   for (int fd = 3; fd < 256; ++fd) {
     int flags = fcntl(fd, F_GETFD);
     int type = 0;
@@ -70,7 +64,7 @@ TEST(Server, RefusesConnectionsOverTheLimit) {
   TestServer server(answer, Limits{.connections = 2});
   RawPeer first(server.port());
   RawPeer second(server.port());
-  ASSERT_TRUE(server.has_connections_within(2, milliseconds(1000)));
+  ASSERT_TRUE(server.has_connections_within(2, milliseconds(30'000)));
   RawPeer third(server.port());
   third.send(kGet);
   std::string all = third.read_to_end();
@@ -80,7 +74,7 @@ TEST(Server, RefusesConnectionsOverTheLimit) {
   first.send(kGet);
   EXPECT_TRUE(first.read_until("ok").starts_with("HTTP/1.1 200 "));
   second.close();
-  ASSERT_TRUE(server.has_connections_within(1, milliseconds(1000)));
+  ASSERT_TRUE(server.has_connections_within(1, milliseconds(30'000)));
   RawPeer fourth(server.port());
   fourth.send(kGet);
   EXPECT_TRUE(fourth.read_until("ok").starts_with("HTTP/1.1 200 "));
@@ -88,8 +82,8 @@ TEST(Server, RefusesConnectionsOverTheLimit) {
 
 TEST(Server, SlowHeaderIsRefusedHoweverManyBytesCome) {
   TestServer server(answer, Limits{.header_time = milliseconds(200)});
-  RawPeer peer(server.port());
   auto begin = TestClock::now();
+  RawPeer peer(server.port());
   peer.send("GET / HTTP/1.1\r\nX: ");
   std::thread dripping([&] {
     for (int i = 0; i < 75; ++i) {
@@ -102,20 +96,21 @@ TEST(Server, SlowHeaderIsRefusedHoweverManyBytesCome) {
   dripping.join();
   EXPECT_TRUE(all.starts_with("HTTP/1.1 408 ")) << all;
   EXPECT_GE(took, milliseconds(200));
-  EXPECT_LT(took, milliseconds(1400));
 }
 
 TEST(Server, SilentConnectionsAreClosed) {
   TestServer server(answer,
                     Limits{.header_time = milliseconds(100), .idle_time = milliseconds(300)});
+  auto begin = TestClock::now();
   RawPeer never_asked(server.port());
-  EXPECT_GE(time_until_closed(never_asked), milliseconds(100));
+  never_asked.read_to_end();
+  EXPECT_GE(TestClock::now() - begin, milliseconds(100));
+  begin = TestClock::now();
   RawPeer asked_once(server.port());
   asked_once.send(kGet);
   asked_once.read_until("ok");
-  auto idle = time_until_closed(asked_once);
-  EXPECT_GE(idle, milliseconds(290));
-  EXPECT_LT(idle, milliseconds(2000));
+  asked_once.read_to_end();
+  EXPECT_GE(TestClock::now() - begin, milliseconds(300));
 }
 
 TEST(Server, BodyWithoutProgressTimesOut) {
@@ -125,17 +120,18 @@ TEST(Server, BodyWithoutProgressTimesOut) {
         auto body = co_await exchange.read_body(100);
         seen.set_value(body.ok() ? Code::kSystem : body.error().code());
       },
-      Limits{.body_time = milliseconds(150)});
+      Limits{.body_time = milliseconds(1500)});
   RawPeer peer(server.port());
   peer.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n");
+  auto begin = TestClock::now();
   for (int i = 0; i < 5; ++i) {
     std::this_thread::sleep_for(milliseconds(60));
+    begin = TestClock::now();
     peer.send("x");
   }
-  auto begin = TestClock::now();
   EXPECT_EQ(seen.get_future().get(), Code::kTimeout);
-  EXPECT_GE(TestClock::now() - begin, milliseconds(100));
-  EXPECT_TRUE(peer.is_closed_within(milliseconds(1000)));
+  EXPECT_GE(TestClock::now() - begin, milliseconds(1500)) << "counted from the last byte";
+  EXPECT_TRUE(peer.is_closed_within(milliseconds(30'000)));
 }
 
 TEST(Server, ABodyThatTricklesTimesOutAndIsAnswered) {
@@ -203,26 +199,28 @@ TEST(Server, GoesOnAfterRunningOutOfDescriptors) {
 }
 
 TEST(Server, StopClosesIdleConnectionsAtOnce) {
-  TestServer server(answer);
+  TestServer server(answer, Limits{.drain = milliseconds(60'000)});
   RawPeer idle(server.port());
   idle.send(kGet);
   idle.read_until("ok");
   RawPeer in_header(server.port());
   in_header.send("GET / HT");
   RawPeer silent(server.port());
-  ASSERT_TRUE(server.has_connections_within(3, milliseconds(1000)));
+  ASSERT_TRUE(server.has_connections_within(3, milliseconds(30'000)));
   server.stop();
-  EXPECT_TRUE(server.ends_within(milliseconds(500)));
-  EXPECT_TRUE(idle.is_closed_within(milliseconds(100)));
+  EXPECT_TRUE(server.ends_within(milliseconds(30'000)));
+  EXPECT_TRUE(idle.is_closed_within(milliseconds(30'000)));
 }
 
 TEST(Server, StopLetsARunningHandlerAnswer) {
   std::promise<void> started;
-  TestServer server([&](Exchange& exchange) -> Task<void> {
-    started.set_value();
-    EXPECT_TRUE(co_await sleeps(milliseconds(200)));
-    co_await answer(exchange);
-  });
+  TestServer server(
+      [&](Exchange& exchange) -> Task<void> {
+        started.set_value();
+        EXPECT_TRUE(co_await sleeps(milliseconds(200)));
+        co_await answer(exchange);
+      },
+      Limits{.drain = milliseconds(60'000)});
   RawPeer peer(server.port());
   peer.send(kGet);
   started.get_future().get();
@@ -231,7 +229,7 @@ TEST(Server, StopLetsARunningHandlerAnswer) {
   EXPECT_TRUE(all.starts_with("HTTP/1.1 200 ")) << all;
   EXPECT_NE(all.find("\r\nConnection: close\r\n"), std::string::npos) << all;
   peer.close();
-  EXPECT_TRUE(server.ends_within(milliseconds(500)));
+  EXPECT_TRUE(server.ends_within(milliseconds(30'000)));
 }
 
 TEST(Server, StopCancelsAHandlerThatDoesNotEnd) {
@@ -251,9 +249,9 @@ TEST(Server, StopCancelsAHandlerThatDoesNotEnd) {
   peer.send(kGet);
   started.get_future().get();
   server.stop();
-  EXPECT_TRUE(server.ends_within(milliseconds(2000)));
+  EXPECT_TRUE(server.ends_within(milliseconds(30'000)));
   EXPECT_EQ(cancelled, 2);
-  EXPECT_TRUE(peer.is_closed_within(milliseconds(100)));
+  EXPECT_TRUE(peer.is_closed_within(milliseconds(30'000)));
 }
 
 TEST(Server, StopEndsAnEventStream) {
@@ -269,7 +267,7 @@ TEST(Server, StopEndsAnEventStream) {
   peer.send(kGet);
   peer.read_until("data: x");
   server.stop();
-  EXPECT_TRUE(server.ends_within(milliseconds(2000)));
+  EXPECT_TRUE(server.ends_within(milliseconds(30'000)));
   EXPECT_TRUE(failed);
 }
 
@@ -288,7 +286,7 @@ TEST(Server, StopEndsAReadOfABody) {
   started.get_future().get();
   server.stop();
   EXPECT_EQ(seen.get_future().get(), Code::kCancelled);
-  EXPECT_TRUE(server.ends_within(milliseconds(2000)));
+  EXPECT_TRUE(server.ends_within(milliseconds(30'000)));
 }
 
 TEST(Server, CancellingRunIsAStop) {

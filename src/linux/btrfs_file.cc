@@ -18,7 +18,7 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr seconds kBusyLimit{5};
+constexpr seconds kBusyLimit{30};
 constexpr useconds_t kBusyPauseUs = 10'000;
 
 [[noreturn]] void exec_mkfs(const char* file) {

@@ -14,7 +14,7 @@ namespace atl::sandbox {
 
 namespace {
 
-constexpr std::chrono::seconds kInterruptTime{2};
+constexpr std::chrono::seconds kInterruptTime{5};
 constexpr std::chrono::seconds kStartTime{30};
 constexpr std::chrono::milliseconds kRetryPause{50};
 constexpr size_t kPieceBytes = 64 * 1024;

@@ -9,6 +9,8 @@ namespace atl::sandbox {
 namespace {
 
 constexpr std::chrono::seconds kWarmTime{30};
+// A kernel of its own boots first, perhaps emulated, and then all is rehearsed.
+constexpr std::chrono::seconds kWarmTimeOfKernels{180};
 constexpr uint32_t kNumber = 1;   // of the first exec of a sandbox
 constexpr uint32_t kChannel = 1;  // free again before the sandbox has a user
 constexpr std::string_view kReady = "ready\n";
@@ -113,7 +115,9 @@ Task<Result<WarmAgent>> warm_agent(Services& services, SandboxId id, isolate::No
                                    std::optional<agent::Start> program, CopyOf copy) {
   ATOLL_CO_TRY(isolate::AgentSocket socket, co_await services.driver.connect_agent(id));
   auto link = std::make_shared<AgentLink>(std::move(socket));
-  boost::asio::steady_timer patience(services.executor, kWarmTime);
+  bool has_kernel = copy.rehearsal == CopyOf::Rehearsal::kOften;
+  boost::asio::steady_timer patience(services.executor,
+                                     has_kernel ? kWarmTimeOfKernels : kWarmTime);
   patience.async_wait([link](const boost::system::error_code& error) {
     if (!error) link->close();
   });

@@ -11,7 +11,7 @@
 namespace atl::warden {
 namespace {
 
-constexpr int kFreezeTimeoutMs = 5000;
+constexpr int kFreezeTimeoutMs = 30'000;
 constexpr const char* kNote = "frozen";
 
 std::string run_group(const Host& host, const SandboxId& id) {

@@ -17,7 +17,7 @@ namespace {
 
 using linux::Controller;
 
-constexpr int kKillTimeoutMs = 5000;
+constexpr int kKillTimeoutMs = 30'000;
 
 bool in_v2(const Host& host, Controller controller) {
   return host.cgroups.in_v2[static_cast<size_t>(controller)];

@@ -194,10 +194,12 @@ describe('sandboxes', () => {
   test('that are killed cut off what runs in them', async () => {
     const sandbox = await Sandbox.create()
     const running = assert.rejects(sandbox.commands.run('sleep 30'), TimeoutError)
+    let watched
     const watching = new Promise((done) => {
-      sandbox.files.watchDir('/tmp', () => {}, { onExit: done })
+      watched = sandbox.files.watchDir('/tmp', () => {}, { onExit: done })
     })
-    await sleep(500)
+    await watched
+    while ((await sandbox.commands.list()).length === 0) await sleep(100)
     await sandbox.kill()
     await running
     await watching

@@ -64,7 +64,7 @@ class Sandboxes(Client):
         left = sandbox.get_info().end_at - datetime.datetime.now(datetime.timezone.utc)
         self.assertGreater(left.total_seconds(), 500)
         sandbox.set_timeout(1)
-        door.atoll.wait_for("the end", lambda: not sandbox.is_running(), 15)
+        door.atoll.wait_for("the end", lambda: not sandbox.is_running())
         with self.assertRaises(e2b.SandboxNotFoundException):
             sandbox.set_timeout(10)
 
@@ -212,7 +212,7 @@ class Sandboxes(Client):
                     return answer.status, answer.read()
             except urllib.error.HTTPError as error:
                 return error.code, error.read()
-        door.atoll.wait_for("the server", lambda: get({**token, **by_fields})[0] == 200, 10)
+        door.atoll.wait_for("the server", lambda: get({**token, **by_fields})[0] == 200)
         for way in (by_fields, by_host):
             self.assertEqual(get({**token, **way}), (200, b"served"))
             self.assertEqual(get(way)[0], 401)
@@ -238,9 +238,15 @@ class Sandboxes(Client):
 
     def test_a_command_that_runs_when_it_is_killed_fails_as_with_e2b(self):
         sandbox = self.create()
-        threading.Timer(1, sandbox.kill).start()
+
+        def kill():
+            door.atoll.wait_for("the command", sandbox.commands.list)
+            sandbox.kill()
+        killing = threading.Thread(target=kill)
+        killing.start()
         with self.assertRaises(e2b.TimeoutException):
-            sandbox.commands.run("sleep 30")
+            sandbox.commands.run("sleep 300")
+        killing.join()
 
 
 class Volumes(Client):
@@ -381,13 +387,15 @@ class Commands(door.DoorTest):
 
     def test_run_in_the_background_are_listed_joined_and_killed(self):
         commands = self.sandbox.commands
-        handle = commands.run("sleep 0.5; echo late; sleep 60", background=True)
+        code = "until [ -e /tmp/joined ]; do sleep 0.1; done; echo late; sleep 60"
+        handle = commands.run(code, background=True)
         listed = {process.pid: process for process in commands.list()}
         self.assertEqual(listed[handle.pid].cmd, "/bin/bash")
         self.assertIn("sleep 60", listed[handle.pid].args[-1])
         left = commands.connect(handle.pid)
         left.disconnect()
         joined = commands.connect(handle.pid)
+        commands.run("touch /tmp/joined")
         self.assertEqual(next(iter(joined))[0], "late\n")
         commands.run(f"kill -0 {handle.pid}")
         self.assertTrue(commands.kill(handle.pid))
@@ -404,7 +412,7 @@ class Commands(door.DoorTest):
             self.sandbox.commands.run("sleep 7777", timeout=1)
         find = "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep 777[7]' || true"
         door.atoll.wait_for("the process to be killed",
-                            lambda: self.sandbox.commands.run(find).stdout == "0\n", 10)
+                            lambda: self.sandbox.commands.run(find).stdout == "0\n")
 
     def test_take_input(self):
         commands = self.sandbox.commands
@@ -541,7 +549,7 @@ class Files(door.DoorTest):
         def all_seen():
             events.extend((event.name, event.type.name) for event in handle.get_new_events())
             return ("h", "REMOVE") in events
-        door.atoll.wait_for("the events", all_seen, 10)
+        door.atoll.wait_for("the events", all_seen)
         for wanted in (("f", "WRITE"), ("g", "CREATE"), ("g", "WRITE"), ("g", "RENAME"),
                        ("h", "CREATE"), ("h", "CHMOD"), ("h", "REMOVE")):
             self.assertIn(wanted, events)

@@ -135,7 +135,7 @@ class Templates(door.DoorTest):
         def ended():
             status = Template.get_build_status(info, logs_offset=0)
             return status.status == e2b.TemplateBuildStatus.ERROR and status
-        status = door.atoll.wait_for("the end of the build", ended, 60)
+        status = door.atoll.wait_for("the end of the build", ended)
         self.assertEqual((status.reason.step, status.build_id), ("2", info.build_id))
         lines = [entry.message for entry in status.log_entries]
         self.assertIn("so", lines)

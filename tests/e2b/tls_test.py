@@ -73,7 +73,7 @@ class Tls(door.DoorTest):
         sandbox.files.write("/tmp/www/index.html", "served " * 100000)
         sandbox.commands.run("python3 -m http.server 8000 --directory /tmp/www", background=True)
         token = {"e2b-traffic-access-token": sandbox.traffic_access_token}
-        door.atoll.wait_for("the server", lambda: self.get(host, **token)[0] == 200, 10)
+        door.atoll.wait_for("the server", lambda: self.get(host, **token)[0] == 200)
         self.assertEqual(self.get(host, **token), (200, b"served " * 100000))
         self.assertEqual(self.get(host)[0], 401)
 

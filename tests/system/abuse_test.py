@@ -80,7 +80,7 @@ class Abuse(atoll.SystemTest):
             with self.subTest(name):
                 sandbox, exec_id = self.bomb(code, fields, limits)
                 under_load += self.beats(ROUNDS // len(BOMBS) + 1)
-                done = self.atoll.wait_ended(sandbox, exec_id, 60)
+                done = self.atoll.wait_ended(sandbox, exec_id)
                 self.assertIn(done["verdict"], verdicts, done)
                 if bit:
                     self.assertIn(bit, done["limits_hit"], done)

@@ -35,7 +35,7 @@ def take_turns():
 TURN = take_turns()  # until this process ends
 
 
-def wait_for(what, condition, seconds=10.0):
+def wait_for(what, condition, seconds=60.0):
     seconds *= SLOW
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -79,7 +79,8 @@ def lock_holder(path):
         return None
     for line in read("/proc/locks").splitlines():
         fields = line.split()
-        if "POSIX" in fields and fields[5].split(":")[2] == str(inode):
+        waits = "->" in fields
+        if "POSIX" in fields and not waits and fields[5].split(":")[2] == str(inode):
             return int(fields[4])
     return None
 
@@ -106,16 +107,16 @@ def inventory():
     }
 
 
-def settled_inventory():
+def settled(take=inventory):
     """Two equal ones in a row: what others are about to take away must not count as ours."""
-    last = inventory()
+    last = take()
 
-    def settled():
+    def is_settled():
         nonlocal last
         time.sleep(0.3)
-        before, last = last, inventory()
+        before, last = last, take()
         return before == last
-    wait_for("the host to be still", settled, 30)
+    wait_for("the host to be still", is_settled)
     return last
 
 
@@ -125,7 +126,7 @@ def wait_until_as(before, take=inventory):
         after = take()
         return after == {**before, "zombies": min(after["zombies"], before["zombies"])}
     try:
-        wait_for("the host to be as before", restored, 5)
+        wait_for("the host to be as before", restored)
     except AssertionError:
         raise AssertionError(f"left behind: before {before}, after {take()}")
 
@@ -271,7 +272,7 @@ class Atoll:
     def wait_ready(self):
         def ready():
             return self.try_request("GET", "/readyz").status == 200
-        wait_for("Atoll to be ready", ready, 10)
+        wait_for("Atoll to be ready", ready)
 
     def create(self, **fields):
         answer = self.request("POST", "/v1/sandboxes", {"template": "python", **fields})
@@ -315,7 +316,7 @@ class Atoll:
             answer = self.request("DELETE", f"/v1/sandboxes/{sandbox}")
             assert answer.status in (204, 503), answer.body
             return answer.status == 204
-        wait_for("the delete to be done", deleted, 5)
+        wait_for("the delete to be done", deleted)
 
 
 class SystemTest(unittest.TestCase):
@@ -330,7 +331,7 @@ class SystemTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.before = settled_inventory()
+        cls.before = settled()
         cls.atoll = Atoll().up(*cls.up_options(), pool=cls.pool, toolbox=cls.toolbox)
 
     @classmethod

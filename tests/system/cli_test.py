@@ -45,7 +45,7 @@ class Terminal:
             self.read_some(0.05)
             return text.encode() in self.output
         try:
-            atoll.wait_for(f"{text!r} on the terminal", seen, 30)
+            atoll.wait_for(f"{text!r} on the terminal", seen)
         except AssertionError as error:
             raise AssertionError(f"{error}: {self.output!r}")
 
@@ -89,7 +89,7 @@ class Commands(atoll.SystemTest):
         self.assertEqual((done.returncode, len(done.stdout)), (0, 3_000_001))
 
     def test_limits_end_with_a_line_that_says_what_to_change(self):
-        done = self.cli("run", "--timeout", "500ms", "-c",
+        done = self.cli("run", "--timeout", "5s", "-c",
                         "import time; print('begun', flush=True); time.sleep(60)")
         self.assertEqual((done.returncode, done.stdout), (124, b"begun\n"))
         self.assertIn(b"atoll: wall_time after ", done.stderr)
@@ -296,12 +296,11 @@ class Sandbox(atoll.SystemTest):
         terminal.wait_for("xterm-42")
         terminal.resize(90, 20)
         terminal.process.send_signal(signal.SIGWINCH)
-        time.sleep(0.5)
-        terminal.type("stty size\r")
-        terminal.wait_for("20 90")
+        terminal.type("until stty size | grep '20 90'; do sleep 0.1; done\r")
+        terminal.wait_for("\n20 90")
         # Ctrl-C ends what runs inside, not the shell.
-        terminal.type("sleep 600\r")
-        time.sleep(0.5)
+        terminal.type("sh -c 'echo beg\"\"un; sleep 600'\r")
+        terminal.wait_for("begun")
         terminal.type("\x03")
         terminal.type("exit 7\r")
         self.assertEqual(terminal.end(), 7)

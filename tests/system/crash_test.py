@@ -117,7 +117,7 @@ class Crash(atoll.SystemTest):
             answer = self.atoll.try_request("POST", "/v1/sandboxes", {"template": "python"})
             self.assertIn(answer.status, (201, 503), answer.body)
             return answer.status == 201 and answer.json["id"]
-        sandbox = atoll.wait_for("a create to succeed again", created, 5)
+        sandbox = atoll.wait_for("a create to succeed again", created)
         # Both layers are on one file system: a pool that is attached twice would be corrupted.
         for each in (self.sandbox, sandbox):
             write = "head -c 1m /dev/urandom > f && sync f && wc -c < f"
@@ -159,7 +159,7 @@ class Crash(atoll.SystemTest):
         sandbox = self.atoll.create()["id"]
         exec_id = self.atoll.start(sandbox, ["sleep", "60"])["id"]
         kill(self.atoll.agent_pid(sandbox))
-        done = self.atoll.wait_ended(sandbox, exec_id, 5)
+        done = self.atoll.wait_ended(sandbox, exec_id)
         self.assertEqual(done["verdict"], "sandbox_gone")
         shown = self.atoll.request("GET", f"/v1/sandboxes/{sandbox}").json
         self.assertEqual(shown["state"], "failed")

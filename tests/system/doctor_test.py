@@ -39,7 +39,7 @@ def leftovers():
 
 class Doctor(unittest.TestCase):
     def setUp(self):
-        atoll.settled_inventory()  # what the test before took away must not be missed
+        atoll.settled()  # what the test before took away must not be missed
         self.before = leftovers()
 
     def tearDown(self):

@@ -72,7 +72,7 @@ class Ranges(egress_case.EgressCase):
         started = self.atoll.start(sandbox, ["python3", "-c", code])
         atoll.wait_for("it", lambda: b"open" in self.atoll.output(sandbox, started["id"]))
         self.change_network(sandbox, {"allow": ["10.9.9.8"]})
-        self.atoll.wait_ended(sandbox, started["id"], 5)
+        self.atoll.wait_ended(sandbox, started["id"])
         self.assertIn(b"ConnectionResetError", self.atoll.output(sandbox, started["id"]))
         self.assertEqual(self.dial(sandbox, "tcp('10.9.9.9', 80)"), ["ConnectionRefusedError"])
         self.assertIn("policy_changed", self.reasons(sandbox))
@@ -221,7 +221,7 @@ print(ask("/p", "allowed.example"))
             "try: print('got', s.recv(100))\nexcept OSError as e: print(type(e).__name__)\n")])
         atoll.wait_for("it", lambda: b"SSH" in self.atoll.output(sandbox, started["id"]))
         self.change_network(sandbox, {"allow": []})
-        self.atoll.wait_ended(sandbox, started["id"], 5)
+        self.atoll.wait_ended(sandbox, started["id"])
         self.assertIn(b"ConnectionResetError", self.atoll.output(sandbox, started["id"]))
 
 
@@ -251,9 +251,12 @@ def push(port, count):
                          budget)
         return created["id"]
 
-    def arrived(self, since):
+    def arrived(self, since, least):
+        def count():
+            return sum(size for _, kind, size in INTERNET.requests[since:] if kind == "sink")
+        atoll.wait_for(f"{least} bytes", lambda: count() >= least)
         time.sleep(0.2)
-        return sum(size for _, kind, size in INTERNET.requests[since:] if kind == "sink")
+        return count()
 
     def test_bytes_out_end_the_connection(self):
         sandbox = self.create({"bytes_out": 100_000})
@@ -263,7 +266,7 @@ def push(port, count):
         self.assertEqual(lines[0], "sent")
         self.assertRegex(lines[1], "Connection|BrokenPipe")
         self.assertRegex(lines[2], "Connection|BrokenPipe|sent")
-        self.assertEqual(self.arrived(since), 100_000)
+        self.assertEqual(self.arrived(since, 100_000), 100_000)
         cut = [row for row in self.rows(sandbox) if row.get("reason") == "budget_bytes_out"]
         self.assertTrue(cut and all(row["rule"] == "rules[1].budget" for row in cut), cut)
         # A kill gives nothing back; a change that raises it does.
@@ -272,12 +275,12 @@ def push(port, count):
         atoll.wait_for("egress", lambda: "20.0.0.80" in self.fetch(sandbox,
                                                                    "http://allowed.example/"))
         self.run_inside(sandbox, self.SEND + "print(push(9000, 1000))")
-        self.assertEqual(self.arrived(since), 100_000)
+        self.assertEqual(self.arrived(since, 100_000), 100_000)
         self.change_network(sandbox, {"rules": [
             {"allow": "allowed.example", "ports": [9000], "protocol": "tcp",
              "budget": {"bytes_out": 150_000}}]})
         self.assertEqual(self.run_inside(sandbox, self.SEND + "print(push(9000, 50000))"), ["sent"])
-        self.assertEqual(self.arrived(since), 150_000)
+        self.assertEqual(self.arrived(since, 150_000), 150_000)
 
     def test_a_sandbox_that_comes_back_goes_on_with_what_it_has_spent(self):
         sandbox = self.create({"bytes_out": 100_000})
@@ -292,13 +295,13 @@ def push(port, count):
         self.assertEqual(self.run_inside(sandbox, self.SEND + "print(push(9000, 60000))"), ["sent"])
         ask("POST", f"{path}/rollback", {"snapshot": snapshot})
         self.run_inside(sandbox, self.SEND + "print(push(9000, 60000))")
-        self.assertEqual(self.arrived(since), 100_000)
+        self.assertEqual(self.arrived(since, 100_000), 100_000)
         ask("POST", f"{path}/pause")
         atoll.wait_for("its memory to be given back",
                        lambda: not ask("GET", path)["pause"]["memory"])
         ask("POST", f"{path}/resume")
         self.run_inside(sandbox, self.SEND + "print(push(9000, 1000))")
-        self.assertEqual(self.arrived(since), 100_000)
+        self.assertEqual(self.arrived(since, 100_000), 100_000)
 
     def test_bytes_in_are_the_sandboxs_in_all(self):
         sandbox = self.create({"bytes_in": 1_000_000}, rule=False)
@@ -327,23 +330,27 @@ print(got)
         self.assertIn("budget_connections", self.reasons(sandbox))
 
     def test_requests_a_second(self):
-        sandbox = self.create({"requests_per_second": 5}, rule=False)
+        sandbox = self.create({"requests_per_second": 1}, rule=False)
         since = len(INTERNET.requests)
         lines = self.run_inside(sandbox, DIAL + r"""
-import time
+import time; begin = time.monotonic()
 s = socket.create_connection(("allowed.example", 80), timeout=5); n = 0
 try:
     for i in range(20):
         s.sendall(b"GET /%d HTTP/1.1\r\nHost: allowed.example\r\n\r\n" % i)
         n += len(s.recv(1000)) > 0
 except OSError as error: print(n, type(error).__name__)
-print(tcp("allowed.example", 80)); time.sleep(1.1); print(tcp("allowed.example", 80))
+# What one may do a second comes back by and by, so a new connection may find some.
+answers = [tcp("allowed.example", 80) for i in range(20)]
+print("ConnectionResetError" in answers); time.sleep(1.5); print(tcp("allowed.example", 80))
+print(time.monotonic() - begin)
 """)
-        self.assertRegex(lines[0], r"[5-7] ConnectionResetError")
-        self.assertEqual(lines[1], "ConnectionResetError")
+        self.assertRegex(lines[0], r"^\d+ ConnectionResetError")
+        self.assertEqual(lines[1], "True")
         self.assertIn("budget_requests", self.reasons(sandbox))
         self.assertEqual(lines[2], "20.0.0.80 allowed.example /")
-        self.assertLessEqual(len(INTERNET.requests) - since, 8)
+        at_most = 1 + float(lines[3])  # what there is at first, and one a second
+        self.assertLessEqual(len(INTERNET.requests) - since, at_most)
 
     def test_refuses_budgets_that_mean_nothing(self):
         for network, code in (({"budget": {}}, "invalid_network_rule"),

@@ -57,7 +57,7 @@ def wait_rows(test, sandbox, count):
     def enough():
         rows = test.rows(sandbox)
         return sum(row.get("count", 0) for row in rows) >= count and rows
-    return atoll.wait_for(f"{count} attempts in the log", enough, 5)
+    return atoll.wait_for(f"{count} attempts in the log", enough)
 
 
 class Egress(egress_case.EgressCase):
@@ -183,7 +183,7 @@ except OSError as e: print("second", type(e).__name__)
         atoll.wait_for("the banner", lambda: b"SSH" in self.atoll.output(sandbox, started["id"]))
         answer = self.atoll.request("PATCH", f"/v1/sandboxes/{sandbox}", {"network": {"allow": []}})
         self.assertEqual((answer.status, answer.json["network"]), (200, {"allow": []}), answer.body)
-        self.atoll.wait_ended(sandbox, started["id"], 5)
+        self.atoll.wait_ended(sandbox, started["id"])
         self.assertIn(b"ConnectionResetError", self.atoll.output(sandbox, started["id"]))
         self.assertIn("FAILED", self.attempt(sandbox, "resolve('allowed.example')"))
         self.assertIn("policy_changed", {row.get("reason") for row in self.rows(sandbox)})

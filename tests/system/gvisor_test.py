@@ -82,7 +82,7 @@ class Gvisor(atoll.ImageTest):
 
         def cleaned():
             return not glob.glob(f"/sys/fs/cgroup/**/atoll/*/{box}", recursive=True)
-        atoll.wait_for("its groups to go", cleaned, 5)
+        atoll.wait_for("its groups to go", cleaned)
         print(f"cleaned up after {time.monotonic() - begin:.2f} s")
         self.assertEqual(self.atoll.request("GET", f"/v1/sandboxes/{box}").json["state"], "failed")
         self.atoll.delete(box)
@@ -96,7 +96,7 @@ class Gvisor(atoll.ImageTest):
 
         def deleted():
             return self.atoll.request("DELETE", f"/v1/sandboxes/{box}").status in (204, 404)
-        atoll.wait_for("the delete", deleted, 10)
+        atoll.wait_for("the delete", deleted)
 
     def test_programs_of_other_architectures_harm_nobody(self):
         """A call by int 0x80 is none that gVisor has; ours must not kill what runs it."""
@@ -148,7 +148,7 @@ class GvisorPool(atoll.ImageTest):
             metrics = self.atoll.request("GET", "/metrics").body.decode()
             full = "\natoll_warm_pool_size 5\n" in metrics  # and the four jails of `python`
             return full and [path for path in frozen if atoll.read(path).strip() == "1"]
-        atoll.wait_for("a sandbox in the pool", waiting, 60)
+        atoll.wait_for("a sandbox in the pool", waiting)
         begin = time.monotonic()
         made = self.atoll.create(template="python-gvisor")
         print(f"created in {1000 * (time.monotonic() - begin):.1f} ms", flush=True)

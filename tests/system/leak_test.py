@@ -26,14 +26,14 @@ class Leak(atoll.SystemTest):
     def test_cycles_leave_nothing(self):
         for _ in range(5):  # the first ones open what stays open: pool, image, database pages
             self.cycle()
-        before = self.held()
+        before = atoll.settled(self.held)
         begin = time.monotonic()
         for _ in range(CYCLES):
             self.cycle()
         took = time.monotonic() - begin
         print(f"\n{CYCLES} cycles, {1000 * took / CYCLES:.1f} ms each", flush=True)
         try:
-            atoll.wait_for("the same holdings", lambda: self.held() == before, 5)
+            atoll.wait_until_as(before, self.held)
         except AssertionError:
             self.assertEqual(before, self.held())
 

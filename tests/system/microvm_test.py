@@ -72,7 +72,7 @@ class Microvm(Machines):
 
         def cleaned():
             return not glob.glob(f"/sys/fs/cgroup/**/atoll/*/{box}", recursive=True)
-        atoll.wait_for("its groups to go", cleaned, 5)
+        atoll.wait_for("its groups to go", cleaned)
         print(f"cleaned up after {time.monotonic() - begin:.2f} s")
         self.assertEqual(self.atoll.request("GET", f"/v1/sandboxes/{box}").json["state"], "failed")
         self.atoll.delete(box)
@@ -86,7 +86,7 @@ class Microvm(Machines):
 
         def deleted():
             return self.atoll.request("DELETE", f"/v1/sandboxes/{box}").status in (204, 404)
-        atoll.wait_for("the delete", deleted, 10)
+        atoll.wait_for("the delete", deleted)
 
     def check_walls(self, box):
         status = atoll.read(f"/proc/{machine_pid(box)}/status")

@@ -90,7 +90,7 @@ class Processes(atoll.SystemTest):
 
 class Supervisor(unittest.TestCase):
     def setUp(self):
-        self.before = atoll.settled_inventory()
+        self.before = atoll.settled()
         self.atoll = atoll.Atoll().up()
 
     def tearDown(self):

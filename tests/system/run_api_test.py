@@ -108,7 +108,7 @@ class RunApiTest(atoll.SystemTest):
                             "Content-Type": "application/json"})
         atoll.wait_for("the sandbox", lambda: not self.gone())
         connection.close()
-        atoll.wait_for("the sandbox to be gone", self.gone, 20)
+        atoll.wait_for("the sandbox to be gone", self.gone)
 
     def test_timings_add_up(self):
         runs = [self.run_it(cmd=["true"]).json["timings"] for _ in range(10)]

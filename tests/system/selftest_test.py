@@ -82,7 +82,7 @@ class WeakJail:
 
 class Mutations(unittest.TestCase):
     def setUp(self):
-        self.before = atoll.settled_inventory()
+        self.before = atoll.settled()
 
     def tearDown(self):
         atoll.wait_until_as(self.before)
@@ -107,10 +107,10 @@ class Mutations(unittest.TestCase):
         left = ["/dev/shm/atoll-neighbour", "/tmp/atoll-neighbour"]
         for path in left:
             self.addCleanup(lambda name=path: os.path.exists(name) and os.unlink(name))
-        script = "\"$0\" neighbour 60 & sleep 0.5; for name in \"$@\"; do \"$0\" \"$name\"; " \
-            "echo \"$name $?\"; done"
+        script = "exec 3< <(\"$0\" neighbour 60); read ready <&3; " \
+            "for name in \"$@\"; do \"$0\" \"$name\"; echo \"$name $?\"; done"
         done = subprocess.run(["unshare", "--ipc", "--net", "--pid", "--fork", "--kill-child",
-                               "sh", "-c", script, VICTIMS, *NEIGHBOURS], timeout=60,
+                               "bash", "-c", script, VICTIMS, *NEIGHBOURS], timeout=60,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False)
         for name in NEIGHBOURS:
             self.assertIn(f"{name} {BROKE}\n".encode(), done.stdout)

@@ -53,7 +53,9 @@ class Pause(atoll.SystemTest):
         counter = self.atoll.start(sandbox, ["python3", "-c", COUNTER])["id"]
         atoll.wait_for("numbers", lambda: len(self.lines(sandbox, counter)) > 5)
         self.pause(sandbox)
-        before, cpu = self.lines(sandbox, counter), self.cpu_us(sandbox)
+        # What was printed before may still be under way.
+        before = atoll.settled(lambda: self.lines(sandbox, counter))
+        cpu = self.cpu_us(sandbox)
         time.sleep(0.3)
         self.kill("daemon_pid", self.atoll.daemon_pid)
         self.kill("warden_pid", self.atoll.warden_pid)

@@ -90,7 +90,7 @@ class StreamTest(atoll.SystemTest):
 
         def gone():
             return self.atoll.fds()["atolld"] < 100
-        atoll.wait_for("atolld to notice that all have gone", gone, 30)
+        atoll.wait_for("atolld to notice that all have gone", gone)
 
 
 if __name__ == "__main__":

@@ -196,8 +196,8 @@ class Sudo(atoll.SystemTest):
     def test_the_time_of_the_exec_is_the_commands(self):
         done = self.shell("exec sudo sh -c 'setsid sleep 1234 & sleep 1234'", timeout_ms=1000)
         self.assertEqual(done["verdict"], "wall_time")
-        left = self.output("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'p 123[4]'")
-        self.assertEqual(left, "0\n")
+        find = "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'p 123[4]'"
+        atoll.wait_for("both to end", lambda: self.output(find) == "0\n")
 
     def test_garbage_reaches_nothing(self):
         done = self.atoll.python(self.sandbox, GARBAGE)

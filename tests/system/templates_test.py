@@ -348,7 +348,7 @@ class Templates(atoll.SystemTest):
         slow = tar([entry(f"f{number}", b"x" * 4096) for number in range(20000)])
         self.put("slow", pack("slow", 'rootfs_tar = "r"', {"r": slow}))
         builds = os.path.join(self.atoll.directory, "builder", "builds")
-        atoll.wait_for("the build to begin", lambda: os.listdir(builds), 20)
+        atoll.wait_for("the build to begin", lambda: os.listdir(builds))
         os.kill(self.atoll.daemon_pid, signal.SIGKILL)
         self.atoll.close()
         self.atoll.wait_ready()
@@ -365,7 +365,7 @@ class KilledAtEveryStage(atoll.SystemTest):
 
     @classmethod
     def setUpClass(cls):
-        cls.before = atoll.settled_inventory()
+        cls.before = atoll.settled()
         cls.atoll = atoll.Atoll()
         cls.atoll.cli("template", "add", atoll.IMAGE)
         crash = os.path.join(cls.atoll.run_directory, "crash")
@@ -405,7 +405,7 @@ class KilledAtEveryStage(atoll.SystemTest):
             self.assertEqual(printed.split()[0] + ".erofs", name)
         done = self.put(self.data(f"after {point}"))
         self.assertIn(done.status, (200, 202), done.body)
-        atoll.wait_for("the build after it", lambda: self.state() in ("built", "failed"), 60)
+        atoll.wait_for("the build after it", lambda: self.state() in ("built", "failed"))
         self.assertEqual(self.state(), "built", point)
         body = {"template": "phoenix", "cmd": ["/bin/cat", "/etc/text", "/etc/setup"]}
         answer = self.atoll.request("POST", "/v1/run", body)
@@ -419,8 +419,8 @@ class KilledAtEveryStage(atoll.SystemTest):
             self.put(self.data(f"during {point}"))
         except OSError:
             pass  # the daemon may have died first
-        atoll.wait_for(f"{point} to be reached", lambda: not os.path.exists(armed), 60)
-        atoll.wait_for("the build to end", lambda: self.state() in ("built", "failed", "gone"), 60)
+        atoll.wait_for(f"{point} to be reached", lambda: not os.path.exists(armed))
+        atoll.wait_for("the build to end", lambda: self.state() in ("built", "failed", "gone"))
 
     def test_builder(self):
         for point in self.BUILDER:
@@ -439,10 +439,10 @@ class KilledAtEveryStage(atoll.SystemTest):
                     {"r": tar([entry(f"f{number}", b"x" * 4096) for number in range(20000)])})
         builds = os.path.join(self.atoll.directory, "builder", "builds")
         self.put(data)
-        atoll.wait_for("the build to begin", lambda: os.listdir(builds), 20)
+        atoll.wait_for("the build to begin", lambda: os.listdir(builds))
         time.sleep(0.2)
         os.kill(self.builder_pid, signal.SIGKILL)
-        atoll.wait_for("the build to fail", lambda: self.state() == "failed", 20)
+        atoll.wait_for("the build to fail", lambda: self.state() == "failed")
         self.check_consistent("kill")
 
 

@@ -79,14 +79,13 @@ class WallScale:
 
     def test_cycles_leave_nothing(self):
         self.ask(self.cycle)
-        time.sleep(1)  # connections are closed a little later
-        before = self.held()
+        before = atoll.settled(self.held)
         begin = time.monotonic()
         self.times(self.cycle, self.cycles)
         took = time.monotonic() - begin
         print(f"\n{self.cycles} cycles, {1000 * took / self.cycles:.0f} ms each", flush=True)
         try:
-            atoll.wait_for("the same holdings", lambda: self.held() == before, 5)
+            atoll.wait_until_as(before, self.held)
         except AssertionError:
             self.assertEqual(before, self.held())
 

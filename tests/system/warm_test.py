@@ -78,7 +78,7 @@ class WarmTest(atoll.SystemTest):
             now = held()
             time.sleep(1)
             return now[0] == 4 and now == held() and now
-        return atoll.wait_for("the pool to rest", rests, 60)
+        return atoll.wait_for("the pool to rest", rests)
 
     def isolates(self):
         return os.listdir(os.path.join(self.atoll.run_directory, "isolates"))
@@ -121,8 +121,8 @@ class WarmTest(atoll.SystemTest):
 
     def test_an_exec_of_another_kind_ends_the_one_that_waits(self):
         made = self.atoll.create()["id"]
-        ran = self.atoll.execute(made, ["sh", "-c", "sleep 0.3; grep -l python3 /proc/[0-9]*/comm"])
-        self.assertEqual(ran["stdout"], "")
+        find = ["sh", "-c", "grep -l python3 /proc/[0-9]*/comm"]
+        atoll.wait_for("its end", lambda: self.atoll.execute(made, find)["stdout"] == "")
         ran = self.atoll.execute(made, ["python3", "-c", "print(2)"])
         self.assertEqual(ran["stdout"], "2\n")
         self.atoll.delete(made)

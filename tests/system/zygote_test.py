@@ -79,7 +79,7 @@ class ZygoteTest(atoll.SystemTest):
         """What is left of it is memory of the daemon's, which ends with that."""
         def isolates():
             return len(os.listdir(os.path.join(self.atoll.run_directory, "isolates")))
-        atoll.wait_for("the pool to be all there is", lambda: isolates() == 4, 60)
+        atoll.wait_for("the pool to be all there is", lambda: isolates() == 4)
         files = os.listdir(f"/proc/{self.atoll.daemon_pid}/fd")
         links = [os.readlink(f"/proc/{self.atoll.daemon_pid}/fd/{number}") for number in files
                  if os.path.lexists(f"/proc/{self.atoll.daemon_pid}/fd/{number}")]

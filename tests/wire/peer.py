@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import atoll  # noqa: E402
 
-SECONDS = 5.0 * atoll.SLOW
+SECONDS = 30.0 * atoll.SLOW
 
 
 class Reply:

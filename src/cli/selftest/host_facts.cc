@@ -51,7 +51,14 @@ nanoseconds since_epoch(clockid_t clock) {
   return std::chrono::seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
 }
 
-nanoseconds clock_offset() { return since_epoch(CLOCK_REALTIME) - since_epoch(CLOCK_MONOTONIC); }
+// Of two clocks that are read one after the other: again, if this was interrupted between them.
+nanoseconds clock_offset() {
+  while (true) {
+    nanoseconds before = since_epoch(CLOCK_MONOTONIC);
+    nanoseconds wall = since_epoch(CLOCK_REALTIME);
+    if (since_epoch(CLOCK_MONOTONIC) - before < kClockTolerance / 10) return wall - before;
+  }
+}
 
 bool can_fork() {
   pid_t child = fork();
