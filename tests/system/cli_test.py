@@ -296,8 +296,8 @@ class Sandbox(atoll.SystemTest):
         terminal.wait_for("xterm-42")
         terminal.resize(90, 20)
         terminal.process.send_signal(signal.SIGWINCH)
-        terminal.type("until stty size | grep '20 90'; do sleep 0.1; done\r")
-        terminal.wait_for("\n20 90")
+        terminal.type("until [ \"$(stty size)\" = '20 90' ]; do sleep 0.1; done; stty size\r")
+        terminal.wait_for("20 90\r\n")
         # Ctrl-C ends what runs inside, not the shell.
         terminal.type("sh -c 'echo beg\"\"un; sleep 600'\r")
         terminal.wait_for("begun")
