@@ -73,6 +73,7 @@ Result<Agent> Agent::create(Birth birth) {
   Fd cgroup(fcntl(birth.cgroup.get(), F_DUPFD_CLOEXEC, 0));
   if (!cgroup) return Error::system("dup cgroup");
   ChannelTable channels(std::move(cgroup), *launcher);
+  if (place == Place::kMachine) channels.offer_still_files(birth.rest.get());
   ExecTable execs({.cgroup = std::move(birth.cgroup),
                    .launcher = *launcher,
                    .counters = std::move(counters),

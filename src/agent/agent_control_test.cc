@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "agent/channel_fixture_test.h"
+#include "agent/still_files.h"
 
 namespace atl::agent {
 namespace {
@@ -110,6 +111,12 @@ TEST_P(AgentControl, BeginsOnceAndOnlyIfItIsControlled) {
   EXPECT_TRUE(daemon_.finish(kExec + 1).ended());
   channels_.send(first, "two\n");
   EXPECT_EQ(daemon_.finish(kExec).exit->status, 0);
+}
+
+TEST_P(AgentControl, InAJailNobodyMakesFilesStandStill) {
+  uint32_t channel = channels_.open_control({kStillFiles, std::nullopt});
+  ASSERT_TRUE(channels_.wait_closed(channel));
+  EXPECT_EQ(channels_.at(channel).close->system_errno, EOPNOTSUPP);
 }
 
 class AgentSpeech : public AgentControl {

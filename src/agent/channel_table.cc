@@ -6,6 +6,7 @@
 
 #include "agent/imprint_protocol.h"
 #include "agent/imprint_taker.h"
+#include "agent/still_files.h"
 #include "base/file.h"
 #include "base/ids.h"
 #include "linux/clone.h"
@@ -39,6 +40,15 @@ Result<Fd> open_imprint(ExecTable& execs, uint32_t exec) {
   _exit(0);
 }
 
+Result<Fd> ask_for_still_files(int notes) {
+  if (notes < 0) return Error(Code::kUnsupported, "still files", EOPNOTSUPP);
+  ATOLL_TRY(auto pair, linux::make_socket_pair(SOCK_STREAM));
+  char note = kStillNote;
+  int asker[] = {pair.theirs.get()};
+  ATOLL_TRY_VOID(linux::send_message(notes, {&note, 1}, asker, MSG_DONTWAIT));
+  return std::move(pair.ours);
+}
+
 // Refused ones wait here for their close to be told.
 constexpr size_t kMaxRefused = 128;
 
@@ -67,8 +77,12 @@ bool ChannelTable::open(const Frame& frame, ExecTable& execs) {
   }
   if (frame.type == FrameType::kOpenControl) {
     auto control = decode_open_control(frame.payload);
-    if (control && !full) open_control(frame.number, execs.open_control(*control), control->exec);
-    return control.ok();
+    if (!control || full) return control.ok();
+    bool of_files = control->exec == kStillFiles;
+    open_control(frame.number,
+                 of_files ? ask_for_still_files(notes_) : execs.open_control(*control),
+                 control->exec);
+    return true;
   }
   if (frame.type == FrameType::kOpenImprint) {
     auto exec = decode_open_imprint(frame.payload);

@@ -19,6 +19,10 @@ class ChannelTable {
   // Workers get leaves in `cgroup`, with numbers that no exec has.
   ChannelTable(Fd cgroup, Launcher& launcher) : cgroup_(std::move(cgroup)), launcher_(launcher) {}
 
+  // From now on its files can be had still (still_files.h): who does that is behind `notes`, which
+  // stays the caller's.
+  void offer_still_files(int notes) { notes_ = notes; }
+
   // A frame of channel_protocol.h. One for a channel that is gone meanwhile is nothing. False: it
   // breaks the protocol.
   bool obey(const Frame& frame, ExecTable& execs);
@@ -48,6 +52,7 @@ class ChannelTable {
 
   Fd cgroup_;
   Launcher& launcher_;
+  int notes_ = -1;
   std::map<uint32_t, Channel> channels_;
   std::map<uint32_t, Remains> remains_;  // by leaf
   uint32_t last_reported_ = 0;

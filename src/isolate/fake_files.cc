@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/still_files.h"
 #include "base/check.h"
 
 namespace atl::isolate {
@@ -34,6 +35,11 @@ bool takes_bytes(const FileRequest& request) {
   return request.operation == FileOperation::kWrite || request.operation == FileOperation::kUnpack;
 }
 
+// In place of the path of a request: the channel is that of agent/still_files.h.
+constexpr std::string_view kStillPath = "still";
+// A file of this name is written while the others stand still.
+constexpr const char* kRestless = "/restless";
+
 std::string beneath(const std::string& path) { return path == "/" ? path : path + "/"; }
 
 }  // namespace
@@ -42,6 +48,12 @@ std::string FakeFiles::answer(const agent::Frame& frame) {
   if (frame.type == agent::FrameType::kOpenFiles) return open(frame);
   if (frame.type == agent::FrameType::kOpenPort)
     return agent::encode(frame.number, agent::ChannelClose{ECONNREFUSED, "connect"});
+  if (frame.type == agent::FrameType::kOpenControl) {
+    Channel& still = channels_[frame.number];
+    still.request.path = kStillPath;
+    still.out = agent::kIsStill;
+    return flush(frame.number);
+  }
   auto found = channels_.find(frame.number);
   if (found == channels_.end()) return "";
   Channel& channel = found->second;
@@ -54,7 +66,11 @@ std::string FakeFiles::answer(const agent::Frame& frame) {
   } else if (frame.type == agent::FrameType::kChannelData) {
     channel.received += frame.payload.size();
     channel.reader.add(frame.payload);
-    take(channel);
+    if (channel.request.path != kStillPath) take(channel);
+    if (channel.request.path == kStillPath) {
+      if (!contents_.contains(kRestless)) channel.out = agent::kGoesOn;
+      channel.done = true;
+    }
     std::string credit =
         agent::encode_channel_credit(frame.number, channel.received + agent::kChannelWindowBytes);
     return credit + flush(frame.number);

@@ -46,6 +46,8 @@ void set_monitor(warden::Request& request, const Monitor& monitor) {
     request.open_files = gvisor::kSentryOpenFiles;
     return;
   }
+  // A disk has its size whatever is on it, and may be written all over.
+  request.inherited_bytes = 0;
   request.cpu_millis = std::max(request.cpu_millis, microvm::kMonitorCpuMillis);
   request.pids = microvm::kMonitorPids;
   request.open_files = microvm::kMonitorOpenFiles;
@@ -108,7 +110,13 @@ Result<void> to_result(const warden::Reply& reply, std::string_view what) {
     case warden::Status::kFailed:
       break;
   }
-  if (reply.step == warden::Step::kVolumes && reply.operation == warden::Operation::kLaunch)
+  bool launches = reply.operation == warden::Operation::kLaunch;
+  if (launches && reply.step == warden::Step::kLayer && reply.system_errno == EMEDIUMTYPE)
+    return Error(Code::kUnsupported, std::string(what) + ": the snapshot is of another wall, " +
+                                         "and can be read behind that alone")
+        .with_reason("not_behind_this_wall")
+        .with_field("isolation");
+  if (launches && reply.step == warden::Step::kVolumes)
     return Error(Code::kConflict, std::string(what) + ": a volume cannot be mounted at its path",
                  reply.system_errno)
         .with_reason("volume_path_refused");

@@ -22,6 +22,7 @@
 #include "linux/caught_connections.h"
 #include "linux/clone.h"
 #include "linux/devices.h"
+#include "linux/file_tree.h"
 #include "linux/masks.h"
 #include "linux/own_tools.h"
 #include "linux/pidfd.h"
@@ -33,12 +34,14 @@
 #include "microvm/inlets.h"
 #include "microvm/machine.h"
 #include "microvm/relay.h"
+#include "microvm/still_disk.h"
 
 namespace atl::microvm {
 namespace {
 
 constexpr size_t kMaxProgramBytes = 64 << 20;
 constexpr const char* kBase = "/base";
+constexpr const char* kLayer = "/layer";
 constexpr const char* kListenerName = "agent";
 // As the jail's, where egress answers there.
 constexpr std::string_view kResolver = "nameserver 198.18.0.1\noptions timeout:2 attempts:2\n";
@@ -99,14 +102,22 @@ Result<Kept> prepare_base() {
   return kept;
 }
 
+// The disk may be a copy of another machine's. An overlay does not take the working directory of
+// one that was not ended.
+Result<void> prepare_layer() {
+  ATOLL_TRY(Fd layer, open_file(kLayer, O_RDONLY | O_DIRECTORY));
+  ATOLL_TRY_VOID(linux::remove_tree(layer.get(), "work"));
+  ATOLL_TRY_VOID(make_directory("/layer/upper", 0755));
+  return make_directory("/layer/work", 0755);
+}
+
 Result<void> mount_disks() {
   unsigned long flags = MS_NOSUID | MS_NODEV;
   ATOLL_TRY_VOID(mount_disk(kImageSerial, "erofs", "/image", flags | MS_RDONLY));
-  ATOLL_TRY_VOID(mount_disk(kDiskSerial, "ext4", "/layer", flags | MS_NOATIME));
+  ATOLL_TRY_VOID(mount_disk(kDiskSerial, "ext4", kLayer, flags | MS_NOATIME));
   if (find_disk(kToolboxSerial))
     ATOLL_TRY_VOID(mount_disk(kToolboxSerial, "erofs", "/toolbox", flags | MS_RDONLY));
-  ATOLL_TRY_VOID(make_directory("/layer/upper", 0755));
-  return make_directory("/layer/work", 0755);
+  return prepare_layer();
 }
 
 // Memory is promised as on a host that has plenty: what is used too much of ends in the limit of
@@ -161,7 +172,10 @@ void set_clock(int64_t time_ns) {
 Result<void> serve(Fd port, int agent, Fd rest) {
   ATOLL_TRY(Fd here, open_file("/", O_PATH | O_DIRECTORY));
   auto connect = [&here] { return linux::connect_at(here.get(), kListenerName, SOCK_STREAM); };
-  Relay relay(std::move(port), {connect, set_clock, std::move(rest)});
+  ATOLL_TRY(Fd layer, open_file(kLayer, O_RDONLY | O_DIRECTORY));
+  StillDisk disk(std::move(layer));
+  auto still = [&disk](Fd asker) { disk.begin(std::move(asker)); };
+  Relay relay(std::move(port), {connect, set_clock, std::move(rest), still});
   while (!linux::has_ended(agent)) {
     std::vector<pollfd> polls = {{.fd = agent, .events = POLLIN, .revents = 0}};
     relay.add_watches(polls);

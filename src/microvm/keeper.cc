@@ -102,7 +102,11 @@ Result<void> write_initramfs(const agent::Birth& birth, const std::string& relea
 // Sparse: it takes of the layer what is written. Blocks are overwritten where they are, or old
 // versions of them would count against the limit too; a file system that cannot do so says no.
 Result<void> make_disk(KeptPrograms& programs, uint64_t bytes) {
-  if (access(kDiskFile, F_OK) == 0) return {};  // of a snapshot
+  struct stat status;
+  if (lstat(kDiskFile, &status) == 0) {  // of a snapshot
+    bool fits = S_ISREG(status.st_mode) && static_cast<uint64_t>(status.st_size) == bytes;
+    return fits ? Result<void>() : Error::from_errno("the disk has another size", EMEDIUMTYPE);
+  }
   ATOLL_TRY(Fd disk, open_file(kDiskFile, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
   int flags = FS_NOCOW_FL;
   (void)ioctl(disk.get(), FS_IOC_SETFLAGS, &flags);

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <span>
+
+#include "linux/unix_socket.h"
 
 namespace atl::microvm {
 namespace {
@@ -52,8 +55,17 @@ Result<void> Relay::move_bytes() {
 }
 
 void Relay::take_notes() {
-  agent::RestNote note;
-  while (recv(guest_->rest.get(), &note, sizeof note, MSG_DONTWAIT) == sizeof note) noted_ = note;
+  while (true) {
+    agent::RestNote note;
+    Fd asker;
+    std::span<char> room(reinterpret_cast<char*>(&note), sizeof note);
+    auto received = linux::receive_message(guest_->rest.get(), room, {&asker, 1}, MSG_DONTWAIT);
+    if (!received || received->bytes == 0) return;
+    if (asker && guest_->still)
+      guest_->still(std::move(asker));
+    else if (received->bytes == sizeof note)
+      noted_ = note;
+  }
 }
 
 void Relay::tell_rest() {

@@ -25,6 +25,8 @@ class Relay {
     std::function<Result<Fd>()> connect;
     std::function<void(int64_t)> set_clock;
     Fd rest = {};  // where the agent's RestNotes come; not valid: it sends none
+    // Called with a socket that comes beside a note: see agent/still_files.h.
+    std::function<void(Fd)> still = {};
   };
   // `port` is non-blocking. The guest's side says that it is up.
   explicit Relay(Fd port) : port_(std::move(port)) {}

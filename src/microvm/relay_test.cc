@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/still_files.h"
 #include "linux/unix_socket.h"
 
 namespace atl::microvm {
@@ -33,7 +34,8 @@ class RelayTest : public ::testing::Test {
         keeper_(std::move(port.ours)),
         guest_(std::move(port.theirs),
                {[this] { return connect(); }, [this](int64_t time_ns) { told_ns_ = time_ns; },
-                std::move(notes.theirs)}) {}
+                std::move(notes.theirs),
+                [this](Fd asker) { askers_.push_back(std::move(asker)); }}) {}
 
   Result<Fd> connect() {
     EXPECT_GT(told_ns_, 1'700'000'000'000'000'000) << "it is not told the time";
@@ -72,6 +74,7 @@ class RelayTest : public ::testing::Test {
   }
 
   std::vector<Fd> agents_;
+  std::vector<Fd> askers_;
   int64_t told_ns_ = 0;
   Fd notes_;
   Relay keeper_, guest_;
@@ -203,6 +206,23 @@ TEST_F(RelayTest, ARestThatCrossesAByteOnItsWayIsNone) {
   put(client, "late");
   settle();
   EXPECT_FALSE(keeper_.is_at_rest());
+}
+
+TEST_F(RelayTest, WhoAsksForStillFilesIsHandedOnAndIsNoRest) {
+  Fd client = open();
+  settle();
+  auto pair = make_pair();
+  int sent[] = {pair.theirs.get()};
+  ASSERT_TRUE(linux::send_message(notes_.get(), {&agent::kStillNote, 1}, sent).ok());
+  pair.theirs.reset();
+  settle();
+  EXPECT_FALSE(keeper_.is_at_rest());
+  ASSERT_EQ(askers_.size(), 1u);
+  put(askers_[0], "still\n");
+  EXPECT_EQ(take(pair.ours), "still\n");
+  note({1, 0});
+  settle();
+  EXPECT_TRUE(keeper_.is_at_rest()) << "notes are taken as before";
 }
 
 TEST(RelayFrame, AnythingElseThanAFrameIsRefused) {

@@ -141,17 +141,22 @@ Task<Result<Diff>> compare_text(std::shared_ptr<Sandbox> before, std::shared_ptr
 }
 
 Task<Result<std::shared_ptr<Sandbox>>> open_snapshot(Sandboxes& sandboxes, store::TenantId tenant,
-                                                     SnapshotId snapshot) {
+                                                     SnapshotId snapshot,
+                                                     std::optional<store::Isolation> wall) {
   CreateSandbox request;
   request.snapshot = snapshot;
+  request.isolation = wall;
   auto reader = co_await open_reader(sandboxes, tenant, std::move(request), kReaderTime);
   co_return reader;
 }
 
 Task<Result<Diff>> compare_snapshots(Sandboxes& sandboxes, store::TenantId tenant, SnapshotId to,
                                      const DiffRequest& request) {
-  ATOLL_CO_TRY(auto before, co_await open_snapshot(sandboxes, tenant, request.from));
-  auto after = co_await open_snapshot(sandboxes, tenant, to);
+  std::optional<store::Isolation> wall;  // of the readers, as of what is read
+  if (request.live && request.live->row().isolation != "jail")
+    wall = store::parse_isolation(request.live->row().isolation);
+  ATOLL_CO_TRY(auto before, co_await open_snapshot(sandboxes, tenant, request.from, wall));
+  auto after = co_await open_snapshot(sandboxes, tenant, to, wall);
   Result<Diff> diff = Diff();
   if (!after) {
     diff = std::move(after).error();

@@ -13,6 +13,9 @@ constexpr std::string_view kUnderPressure = "files_only_under_pressure";
 
 bool is_jail(const store::SandboxRow& row) { return row.isolation == "jail"; }
 
+// Whether snapshots of it can be had.
+bool keeps_files(const store::SandboxRow& row) { return row.isolation != "gvisor"; }
+
 Error refused(const store::SandboxRow& row, const std::string& what, std::string_view field) {
   return Error(Code::kUnsupported, "a sandbox behind " + row.isolation + " " + what)
       .with_reason("not_behind_this_wall")
@@ -62,13 +65,13 @@ Result<void> check_wall(const store::SandboxRow& row) {
   if (is_jail(row)) return {};
   if (!row.volumes.empty()) return refused(row, "cannot have volumes yet", "volumes");
   if (row.persistence != "ephemeral") return refused(row, "cannot be kept yet", "persistence");
-  if (row.snapshot)
+  if (row.snapshot && !keeps_files(row))
     return refused(row, "cannot begin with the files of a snapshot yet", "snapshot");
   if (row.files_only_after_ms != 0 || row.files_only_under_pressure) {
     std::string_view field = row.files_only_after_ms != 0 ? kFilesOnly : kUnderPressure;
     return refused(row, "cannot keep its files without its memory yet", field);
   }
-  if (row.checkpoint != "none")
+  if (row.checkpoint != "none" && !keeps_files(row))
     return refused(row, "cannot be kept as a snapshot yet", "checkpoint");
   return {};
 }
@@ -77,6 +80,7 @@ Result<void> check_deed(const store::SandboxRow& row, Deed deed) {
   if (is_jail(row)) return {};
   if (deed == Deed::kChangeLimits)
     return refused(row, "has the limits that it was made with", "limits");
+  if (keeps_files(row)) return {};
   return refused(row, "cannot be kept as a snapshot yet", "");
 }
 

@@ -95,10 +95,22 @@ TEST(Floor, WhatAMachineCannotDoIsRefusedByName) {
   EXPECT_EQ(check_wall(row).error().field(), "volumes");
   row.isolation = "jail";
   EXPECT_TRUE(check_wall(row).ok());
-  for (Deed deed : {Deed::kChangeLimits, Deed::kKeepFiles}) {
-    EXPECT_TRUE(check_deed(row_behind("jail"), deed).ok());
-    for (const char* wall : {"gvisor", "microvm"})
-      EXPECT_EQ(check_deed(row_behind(wall), deed).error().reason(), "not_behind_this_wall");
+  EXPECT_TRUE(check_deed(row_behind("jail"), Deed::kChangeLimits).ok());
+  for (const char* wall : {"gvisor", "microvm"})
+    EXPECT_EQ(check_deed(row_behind(wall), Deed::kChangeLimits).error().reason(),
+              "not_behind_this_wall");
+}
+
+TEST(Floor, TheFilesOfAMachineCanBeKeptAndThoseOfASentryNot) {
+  for (const char* wall : {"jail", "microvm", "gvisor"}) {
+    bool can = wall != std::string_view("gvisor");
+    EXPECT_EQ(check_deed(row_behind(wall), Deed::kKeepFiles).ok(), can) << wall;
+    store::SandboxRow row = row_behind(wall);
+    row.checkpoint = "each";
+    EXPECT_EQ(check_wall(row).ok(), can) << wall;
+    row = row_behind(wall);
+    row.snapshot = SnapshotId::draw();
+    EXPECT_EQ(check_wall(row).ok(), can) << wall;
   }
 }
 

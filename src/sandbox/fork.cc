@@ -21,6 +21,8 @@ constexpr uint32_t kMaxAtOnce = 8;  // the warden has no more helpers
 CreateSandbox twin_request(const store::SandboxRow& row, SnapshotId snapshot) {
   CreateSandbox request;
   request.snapshot = snapshot;
+  // For the jail nothing is looked up.
+  if (row.isolation != "jail") request.isolation = store::parse_isolation(row.isolation);
   request.cpu_millis = row.cpu_millis;
   request.memory_bytes = row.memory_bytes;
   request.pids = row.pids;

@@ -73,6 +73,11 @@ Result<void> inherit(const store::SnapshotRow& snapshot, const CreateSandbox& re
   row.memory_bytes = request.memory_bytes.value_or(snapshot.memory_bytes);
   row.pids = request.pids.value_or(snapshot.pids);
   row.disk_bytes = request.disk_bytes.value_or(snapshot.disk_bytes);
+  if (row.isolation == "microvm" && row.disk_bytes != snapshot.disk_bytes)
+    return Error(Code::kUnsupported, "a sandbox behind microvm has the disk of its snapshot, of " +
+                                         std::to_string(snapshot.disk_bytes) + " bytes")
+        .with_reason("not_behind_this_wall")
+        .with_field("limits.disk_bytes");
   return check_disk(row);
 }
 

@@ -1,5 +1,6 @@
 #include "sandbox/snapshots.h"
 
+#include <algorithm>
 #include <set>
 
 #include <boost/asio/as_tuple.hpp>
@@ -10,6 +11,7 @@
 #include "base/log.h"
 #include "sandbox/floor.h"
 #include "sandbox/pause.h"
+#include "sandbox/still_files.h"
 
 namespace atl::sandbox {
 
@@ -40,6 +42,25 @@ struct Removed {
   bool sealed = false;
   std::optional<SnapshotId> parent = {};
 };
+
+// Of a sandbox in its turn.
+Task<Result<isolate::Cut>> cut_files(Services& services, std::shared_ptr<Sandbox> sandbox,
+                                     SnapshotId id) {
+  uint64_t inherited_bytes = sandbox->row().inherited_bytes;
+  SandboxId cut_from = sandbox->id();
+  if (!StillFiles::are_needed(sandbox->row())) {
+    auto cut = co_await services.driver.cut(cut_from, id, inherited_bytes);
+    co_return cut;
+  }
+  ATOLL_CO_TRY(std::unique_ptr<StillFiles> still, co_await StillFiles::begin(sandbox));
+  auto cut = co_await services.driver.cut(cut_from, id, inherited_bytes);
+  auto ended = co_await still->end();
+  if (!cut) co_return cut;
+  if (!ended) co_return std::move(ended).error();
+  // However often it was written, a disk holds no more than fits on it.
+  cut->held_bytes = std::min(cut->held_bytes, sandbox->row().disk_bytes);
+  co_return cut;
+}
 
 Error no_such_snapshot() {
   return Error(Code::kNotFound, "there is no such snapshot").with_reason("snapshot_not_found");
@@ -76,9 +97,7 @@ Task<Result<Kept>> Snapshots::keep(std::shared_ptr<Sandbox> sandbox, CutSnapshot
   // Until it is known how much is in it.
   ATOLL_CO_TRY(Reservation reservation, admission_.reserve_disk(sandbox->row().disk_bytes));
   SnapshotId id = SnapshotId::draw();
-  uint64_t inherited_bytes = sandbox->row().inherited_bytes;
-  SandboxId cut_from = sandbox->id();
-  auto cut = co_await services_.driver.cut(cut_from, id, inherited_bytes);
+  auto cut = co_await cut_files(services_, sandbox, id);
   crash_point("snapshot.cut");
   if (!cut) {
     co_await remove_files(id);  // its answer may have been lost after it was made

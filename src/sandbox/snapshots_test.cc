@@ -157,6 +157,69 @@ TEST(Snapshots, LimitsCountWhatASandboxBeginsWith) {
   EXPECT_EQ(changed.error().field(), "limits.disk_bytes");
 }
 
+void install_machine(SnapshotBed& bed) {
+  std::string folder = bed.directory() + "/templates/microvm";
+  std::filesystem::create_directory(folder);
+  ASSERT_TRUE(replace_file(folder + "/template.toml",
+                           "name = \"microvm\"\nkind = \"monitor\"\n[image]\n"
+                           "debian = { suite = \"bookworm\", packages = [\"a-package\"] }\n",
+                           0644)
+                  .ok());
+  ASSERT_TRUE(replace_file(folder + "/image", std::string(64, 'c') + "\n", 0644).ok());
+}
+
+std::shared_ptr<Sandbox> create_machine(SnapshotBed& bed) {
+  install_machine(bed);
+  CreateSandbox request = bed.create_request();
+  request.isolation = store::Isolation::kMicrovm;
+  auto created = bed.run(bed.sandboxes().create(store::kLocalTenant, request));
+  EXPECT_TRUE(created.ok());
+  return created->sandbox;
+}
+
+TEST(Snapshots, OfAMachineAreCutWhileItsFilesStandStill) {
+  SnapshotBed bed;
+  auto machine = create_machine(bed);
+  put_file(bed, *machine, "/tmp/a", "kept");
+  store::SnapshotRow row = cut(bed, machine);
+  bed.settle();
+  EXPECT_EQ(bed.driver->files(machine->id()).open_channels(), 0u) << "they go on";
+  CreateSandbox request;
+  request.snapshot = row.id;
+  request.isolation = store::Isolation::kMicrovm;
+  auto made = bed.run(bed.sandboxes().create(store::kLocalTenant, request));
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(file_of(bed, *made->sandbox, "/tmp/a"), "kept");
+  EXPECT_TRUE(bed.driver->machines.contains(made->sandbox->id()));
+  request.disk_bytes = row.disk_bytes * 2;
+  auto larger = bed.run(bed.sandboxes().create(store::kLocalTenant, request));
+  ASSERT_FALSE(larger.ok());
+  EXPECT_EQ(larger.error().field(), "limits.disk_bytes");
+  auto forked = bed.run(fork_sandbox(bed.sandboxes(), bed.snapshots(), machine, {.count = 1}));
+  ASSERT_TRUE(forked.ok());
+  EXPECT_EQ(forked->sandboxes[0]->row().isolation, "microvm");
+}
+
+TEST(Snapshots, OfAMachineThatWroteMeanwhileAreNone) {
+  SnapshotBed bed;
+  auto machine = create_machine(bed);
+  put_file(bed, *machine, "/restless", "");
+  auto kept = bed.run(bed.snapshots().cut(machine, {}));
+  ASSERT_FALSE(kept.ok());
+  EXPECT_EQ(kept.error().reason(), "file_timeout");
+  EXPECT_TRUE(bed.driver->snapshots.empty());
+  EXPECT_TRUE(list(bed).empty());
+}
+
+TEST(Snapshots, OfAPausedMachineAreRefused) {
+  SnapshotBed bed;
+  auto machine = create_machine(bed);
+  ASSERT_TRUE(bed.run(Pause::begin(machine)).ok());
+  auto kept = bed.run(bed.snapshots().cut(machine, {}));
+  ASSERT_FALSE(kept.ok());
+  EXPECT_EQ(kept.error().reason(), "sandbox_paused");
+}
+
 TEST(Snapshots, FilesWithoutARowGoAtTheNextStartAndRowsStay) {
   SnapshotBed bed;
   auto sandbox = bed.create();

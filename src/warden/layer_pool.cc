@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "linux/btrfs_file.h"
 #include "linux/file_tree.h"
+#include "linux/layer_parts.h"
 #include "linux/loop_device.h"
 #include "linux/mounts.h"
 #include "linux/quota_groups.h"
@@ -46,6 +47,11 @@ Result<Fd> open_pool_file(const Host& host) {
 }
 
 std::string kept_name(const SandboxId& id) { return "p" + id.string().substr(1); }
+
+std::string mark_of(const Request& request) {
+  if (request.guest.memory_bytes == 0) return {};
+  return request.guest.kind == agent::GuestKind::kSentry ? "sentry" : "machine";
+}
 
 // An overlay does not take what another one left that was `volatile`, or was not ended.
 Result<void> renew_layer(const Host& host, const SandboxId& id, uint64_t limit_bytes) {
@@ -106,11 +112,9 @@ Result<void> create_layer(const Host& host, const SandboxId& id, const Request& 
     ATOLL_TRY_VOID(linux::snapshot_subvolume(source.get(), pool, name, writable));
     ATOLL_TRY_VOID(renew_layer(host, id, request.disk_bytes));
   }
-  for (const char* part : {"/upper", "/work"}) {
-    if (mkdirat(pool, (name + part).c_str(), 0755) != 0 && (empty || errno != EEXIST))
-      return Error::system("mkdir " + name + part);
-  }
-  return {};
+  ATOLL_TRY(Fd layer, open_layer(host, id));
+  auto origin = empty ? linux::LayerOrigin::kNew : linux::LayerOrigin::kSnapshot;
+  return linux::make_layer_parts(layer.get(), mark_of(request), origin);
 }
 
 std::string layer_name(const Host& host, const SandboxId& id) {

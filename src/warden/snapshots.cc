@@ -7,6 +7,7 @@
 
 #include "base/crash_point.h"
 #include "base/file.h"
+#include "linux/layer_parts.h"
 #include "linux/subvolume.h"
 #include "warden/freezer.h"
 #include "warden/layer_pool.h"
@@ -36,6 +37,7 @@ Result<Cut> cut_snapshot(const Host& host, const Request& request) {
   }
   auto frozen = std::chrono::steady_clock::now() - begin;
   ATOLL_TRY(uint64_t written, linux::read_subvolume_usage(layer.get()));
+  ATOLL_TRY_VOID(linux::make_room_for_disk(layer.get(), written));
   bool shares = host.pool_quotas == linux::BtrfsQuotas::kSimple;
   return Cut{.held_bytes = written + (shares ? request.inherited_bytes : 0),
              .frozen_us = static_cast<uint64_t>(frozen / std::chrono::microseconds(1))};

@@ -391,12 +391,12 @@ NOT_YET = {
     "nothing leaves, and an attempt is in the audit": ("late", late_refusal),
     "gives its memory back when it was paused for long, and has its files after that":
         ("refused", no_rest),
-    "snapshots and forks have its files, and say what they do not carry":
-        ("refused", no_snapshots),
-    "is rolled back, and the rollback is undone": ("refused", no_snapshots),
 }
 DECLARED = {
     "gvisor": NOT_YET | {
+        "snapshots and forks have its files, and say what they do not carry":
+            ("refused", no_snapshots),
+        "is rolled back, and the rollback is undone": ("refused", no_snapshots),
         "memory, processes, disk and output are limited, and the verdict names the limit":
             ("but bombs", limits_of_sentry),
     },

@@ -115,6 +115,87 @@ class Microvm(Machines):
                 self.atoll.delete(box)
 
 
+class MicrovmSnapshots(Machines):
+    """The conformance suite has what every wall does with them; this is about the disk."""
+    DATA = "cd /home/user; head -c 85M /dev/urandom > data; sha256sum data > sum; mkdir -p a/b; " \
+           "ln -s ../../sum a/b/link"
+    WRITER = "i=0; while :; do i=$((i+1)); echo $i >> /home/user/log; done"
+
+    def tearDown(self):
+        for each in self.atoll.request("GET", "/v1/snapshots").json["snapshots"]:
+            self.atoll.request("DELETE", f"/v1/snapshots/{each['id']}?children=adopt")
+        super().tearDown()
+
+    def make(self, **fields):
+        return self.atoll.create(isolation="microvm", **fields)["id"]
+
+    def shell(self, box, script):
+        done = self.atoll.execute(box, ["sh", "-c", script])
+        self.assertEqual(done["verdict"], "ok", done)
+        return done["stdout"]
+
+    def keep(self, box):
+        begin = time.monotonic()
+        answer = self.atoll.request("POST", f"/v1/sandboxes/{box}/snapshots", {})
+        print(f"kept in {1000 * (time.monotonic() - begin):.0f} ms", flush=True)
+        self.assertEqual(answer.status, 201, answer.body)
+        return answer.json["id"]
+
+    def refused(self, path, body, status=400):
+        answer = self.atoll.request("POST", path, body)
+        self.assertEqual(answer.status, status, answer.body)
+        return answer.json["error"]["code"], answer.json["error"].get("field")
+
+    def test_a_copy_has_what_was_written_while_the_machine_writes_on(self):
+        box = self.make(limits={"disk_bytes": 128 << 20})
+        self.shell(box, self.DATA)
+        writer = self.atoll.start(box, ["sh", "-c", self.WRITER], timeout_ms=600000)["id"]
+        kept = self.keep(box)
+        lines = int(self.shell(box, "wc -l < /home/user/log"))
+        self.assertEqual(self.refused("/v1/sandboxes", {
+            "snapshot": kept, "isolation": "microvm", "limits": {"disk_bytes": 256 << 20}}),
+            ("not_behind_this_wall", "limits.disk_bytes"))
+        begin = time.monotonic()
+        made = self.atoll.request("POST", "/v1/sandboxes", {"snapshot": kept,
+                                                            "isolation": "microvm"})
+        print(f"made of it in {1000 * (time.monotonic() - begin):.0f} ms", flush=True)
+        self.assertEqual(made.status, 201, made.body)
+        copy = made.json["id"]
+        self.assertEqual(self.shell(copy, "cd /home/user; sha256sum -c a/b/link"), "data: OK\n")
+        numbers = [int(line) for line in self.shell(copy, "cat /home/user/log").split()]
+        self.assertEqual(numbers, list(range(1, len(numbers) + 1)), "whole lines, in order")
+        self.assertLessEqual(len(numbers), lines)
+        self.shell(copy, "echo other > /home/user/data")
+        self.assertGreater(int(self.shell(box, "wc -l < /home/user/log")), lines, "it goes on")
+        self.assertEqual(self.shell(box, "cd /home/user; sha256sum -c sum; ls"),
+                         "data: OK\na\ndata\nlog\nsum\n")
+        identity = "cat /proc/sys/kernel/random/boot_id; head -c 16 /dev/urandom | sha256sum"
+        self.assertEqual(len(set((self.shell(box, identity) + self.shell(copy, identity)).split())),
+                         5, "and the dash")
+        self.atoll.request("POST", f"/v1/sandboxes/{box}/execs/{writer}/signal",
+                           {"signal": "KILL"})
+        # More than its layer would take beside what the snapshot keeps: the limit is the disk's.
+        for each in (box, copy):
+            self.shell(each, "cd /home/user; rm data log; "
+                             "dd if=/dev/zero of=more bs=1M count=108 conv=fsync 2>&1")
+        for each in (box, copy):
+            self.atoll.delete(each)
+
+    def test_files_of_one_wall_are_refused_behind_another(self):
+        jail, machine = self.atoll.create()["id"], self.make()
+        wanted = ("not_behind_this_wall", "isolation")
+        self.assertEqual(self.refused("/v1/sandboxes", {
+            "snapshot": self.keep(jail), "isolation": "microvm"}), wanted)
+        self.assertEqual(self.refused("/v1/sandboxes", {"snapshot": self.keep(machine)}), wanted)
+        self.atoll.request("POST", f"/v1/sandboxes/{machine}/pause")
+        self.assertEqual(self.refused(f"/v1/sandboxes/{machine}/snapshots", {}, 409)[0],
+                         "sandbox_paused")
+        listed = self.atoll.request("GET", "/v1/sandboxes").json["sandboxes"]
+        self.assertEqual(sorted(each["id"] for each in listed), sorted([jail, machine]))
+        for each in (jail, machine):
+            self.atoll.delete(each)
+
+
 class MicrovmPool(Machines):
     """A template whose floor is a machine, with a pool of one."""
     pool = True

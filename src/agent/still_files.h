@@ -1,0 +1,27 @@
+// Still files: behind a kernel of its own the files of a sandbox are on its disk when that kernel
+// likes. Who keeps the disk asks for a moment in which all is written and nothing changes, by a
+// channel (channel_protocol.h) to what no exec is:
+//
+//   atolld → kOpenControl of kStillFiles
+//   inside → kIsStill     all is on the disk, and whoever writes waits
+//   atolld → a byte       the disk was kept
+//   inside → kGoesOn      nothing was written until that byte came
+//
+// A channel that is given up lets the files go on, and so does time. Without the last word the disk
+// may have been written while it was kept. Where there is no kernel of its own: EOPNOTSUPP.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace atl::agent {
+
+inline constexpr uint32_t kStillFiles = 0;  // in place of an exec's number
+inline constexpr std::string_view kIsStill = "still\n";
+inline constexpr std::string_view kGoesOn = "goes on\n";
+
+// What the agent of a machine sends where its RestNotes go, with the socket of the channel beside
+// it: that one asks.
+inline constexpr char kStillNote = 'S';
+
+}  // namespace atl::agent
