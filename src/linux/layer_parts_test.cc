@@ -23,7 +23,7 @@ class LayerParts : public ::testing::Test {
   ~LayerParts() override { std::filesystem::remove_all(directory_); }
 
   Result<void> make(const std::string& mark, LayerOrigin origin) {
-    return make_layer_parts(layer_.get(), mark, origin);
+    return make_layer_parts(layer_.get(), mark, 1 << 20, origin);
   }
   bool has(const std::string& name) { return std::filesystem::exists(directory_ + "/" + name); }
 
@@ -38,6 +38,7 @@ TEST_F(LayerParts, AreMadeAndMadeAgainOfASnapshot) {
   std::filesystem::remove(directory_ + "/work");
   ASSERT_TRUE(make("machine", LayerOrigin::kSnapshot).ok());
   EXPECT_TRUE(has("work"));
+  EXPECT_EQ(*read_file(directory_ + "/machine"), "1048576");
 }
 
 TEST_F(LayerParts, OfOneWallAreNotThoseOfAnother) {

@@ -114,7 +114,7 @@ Result<void> create_layer(const Host& host, const SandboxId& id, const Request& 
   }
   ATOLL_TRY(Fd layer, open_layer(host, id));
   auto origin = empty ? linux::LayerOrigin::kNew : linux::LayerOrigin::kSnapshot;
-  return linux::make_layer_parts(layer.get(), mark_of(request), origin);
+  return linux::make_layer_parts(layer.get(), mark_of(request), request.disk_bytes, origin);
 }
 
 std::string layer_name(const Host& host, const SandboxId& id) {
