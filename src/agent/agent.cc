@@ -123,6 +123,7 @@ void Agent::add_watches() {
   execs_.add_watches(polls_);
   channels_.add_watches(polls_);
   sudo_.add_watches(polls_);
+  if (rest_) polls_.add(rest_.get(), POLLIN, {Source::kRebirth});
 }
 
 void Agent::handle(Watch watch, short ready) {
@@ -139,6 +140,8 @@ void Agent::handle(Watch watch, short ready) {
     case Source::kSudoListener:
     case Source::kSudoCall:
       return sudo_.handle(watch, execs_);
+    case Source::kRebirth:
+      return be_reborn();
     default:
       return execs_.handle(watch);
   }
@@ -254,6 +257,17 @@ void Agent::tell_rest() {
   if (note == told_) return;
   told_ = note;
   (void)send(rest_.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Agent::be_reborn() {
+  decltype(nonce_) nonce;
+  ssize_t count = recv(rest_.get(), nonce.data(), nonce.size(), MSG_DONTWAIT);
+  if (count == 0) return rest_.reset();
+  if (count != static_cast<ssize_t>(nonce.size())) return;
+  nonce_ = nonce;
+  drop_connection();
+  char done = 0;
+  (void)send(rest_.get(), &done, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Agent::children_ended() {

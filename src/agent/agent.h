@@ -42,6 +42,8 @@ class Agent {
   void drop_connection();
   void children_ended();
   void tell_rest();
+  // In a machine that begins with the memory of another: takes the nonce of this one.
+  void be_reborn();
 
   Fd listener_;
   Fd children_;  // signalfd of SIGCHLD
@@ -54,7 +56,7 @@ class Agent {
   std::optional<Connection> connection_;
   PollSet polls_;
   bool more_to_reap_ = false;
-  Fd rest_;
+  Fd rest_;  // and where a new nonce comes from
   uint64_t connections_ = 0;  // ever
   RestNote told_;
 };

@@ -40,13 +40,19 @@ Result<Fd> open_imprint(ExecTable& execs, uint32_t exec) {
   _exit(0);
 }
 
-Result<Fd> ask_for_still_files(int notes) {
-  if (notes < 0) return Error(Code::kUnsupported, "still files", EOPNOTSUPP);
+Result<Fd> ask_machine(int notes, char note) {
+  if (notes < 0) return Error(Code::kUnsupported, "ask the machine", EOPNOTSUPP);
   ATOLL_TRY(auto pair, linux::make_socket_pair(SOCK_STREAM));
-  char note = kStillNote;
   int asker[] = {pair.theirs.get()};
   ATOLL_TRY_VOID(linux::send_message(notes, {&note, 1}, asker, MSG_DONTWAIT));
   return std::move(pair.ours);
+}
+
+// Of an exec, or of what has a number that none has.
+Result<Fd> open_any(ExecTable& execs, const OpenControl& control, int notes) {
+  if (control.exec == kStillFiles) return ask_machine(notes, kStillNote);
+  if (control.exec == kLaidDown) return ask_machine(notes, kLayDownNote);
+  return execs.open_control(control);
 }
 
 // Refused ones wait here for their close to be told.
@@ -78,10 +84,7 @@ bool ChannelTable::open(const Frame& frame, ExecTable& execs) {
   if (frame.type == FrameType::kOpenControl) {
     auto control = decode_open_control(frame.payload);
     if (!control || full) return control.ok();
-    bool of_files = control->exec == kStillFiles;
-    open_control(frame.number,
-                 of_files ? ask_for_still_files(notes_) : execs.open_control(*control),
-                 control->exec);
+    open_control(frame.number, open_any(execs, *control, notes_), control->exec);
     return true;
   }
   if (frame.type == FrameType::kOpenImprint) {

@@ -30,6 +30,7 @@ enum class Source : uint8_t {
   kSudoListener,
   kSudoCall,
   kChannel,
+  kRebirth,  // of the machine: see Agent::be_reborn()
 };
 
 struct Watch {

@@ -17,11 +17,17 @@
 namespace atl::agent {
 
 inline constexpr uint32_t kStillFiles = 0;  // in place of an exec's number
+// The same, of a machine: it is to be laid down, so that others can begin with its memory. It ends
+// with that, and whoever connects to its keeper from then on is given that memory: one byte, with
+// the sealed file beside it. A keeper that is launched with the disk of such a machine waits for
+// that file: a kImprint frame of this number, before the stream of its agent begins.
+inline constexpr uint32_t kLaidDown = UINT32_MAX;
 inline constexpr std::string_view kIsStill = "still\n";
 inline constexpr std::string_view kGoesOn = "goes on\n";
 
 // What the agent of a machine sends where its RestNotes go, with the socket of the channel beside
 // it: that one asks.
 inline constexpr char kStillNote = 'S';
+inline constexpr char kLayDownNote = 'L';
 
 }  // namespace atl::agent

@@ -49,6 +49,8 @@ std::string FakeFiles::answer(const agent::Frame& frame) {
   if (frame.type == agent::FrameType::kOpenPort)
     return agent::encode(frame.number, agent::ChannelClose{ECONNREFUSED, "connect"});
   if (frame.type == agent::FrameType::kOpenControl) {
+    if (agent::decode_open_control(frame.payload)->exec != agent::kStillFiles)
+      return agent::encode(frame.number, agent::ChannelClose{EOPNOTSUPP, "open control"});
     Channel& still = channels_[frame.number];
     still.request.path = kStillPath;
     still.out = agent::kIsStill;

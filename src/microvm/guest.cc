@@ -33,6 +33,7 @@
 #include "microvm/initramfs.h"
 #include "microvm/inlets.h"
 #include "microvm/machine.h"
+#include "microvm/rebirth.h"
 #include "microvm/relay.h"
 #include "microvm/still_disk.h"
 
@@ -174,8 +175,9 @@ Result<void> serve(Fd port, int agent, Fd rest) {
   auto connect = [&here] { return linux::connect_at(here.get(), kListenerName, SOCK_STREAM); };
   ATOLL_TRY(Fd layer, open_file(kLayer, O_RDONLY | O_DIRECTORY));
   StillDisk disk(std::move(layer));
+  auto reborn = [notes = rest.get()](const Rebirth& told) { return be_reborn(told, notes); };
   auto still = [&disk](Fd asker) { disk.begin(std::move(asker)); };
-  Relay relay(std::move(port), {connect, set_clock, std::move(rest), still});
+  Relay relay(std::move(port), {connect, set_clock, std::move(rest), still, reborn});
   while (!linux::has_ended(agent)) {
     std::vector<pollfd> polls = {{.fd = agent, .events = POLLIN, .revents = 0}};
     relay.add_watches(polls);

@@ -3,8 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,11 +21,15 @@
 #include "agent/launcher.h"
 #include "agent/leaf.h"
 #include "agent/probe.h"
+#include "agent/still_files.h"
 #include "base/file.h"
+#include "linux/sealed_memory.h"
 #include "linux/unix_socket.h"
 #include "microvm/initramfs.h"
 #include "microvm/kept_program.h"
 #include "microvm/machine.h"
+#include "microvm/monitor.h"
+#include "microvm/rebirth.h"
 
 namespace atl::microvm {
 namespace {
@@ -31,6 +37,7 @@ namespace {
 constexpr uint32_t kProbeLeaf = 0;
 constexpr uint32_t kFormatLeaf = 1;
 constexpr uint32_t kMachineLeaf = 2;
+constexpr int kPatienceMs = 20'000;
 constexpr size_t kMaxProgramBytes = 64 << 20;
 constexpr const char* kModulesDirectory = "/usr/lib/modules";
 constexpr const char* kSudo = "/run/atoll/bin/sudo";
@@ -118,6 +125,152 @@ Result<void> make_disk(KeptPrograms& programs, uint64_t bytes) {
                        "0", "-E", "lazy_itable_init=1,nodiscard,root_owner=0:0", kDiskFile});
 }
 
+struct Started {
+  agent::Launched qemu;
+  Fd monitor, port;
+};
+
+// Where QEMU will connect to.
+Result<Fd> listen_for_machine(int directory, const char* name) {
+  unlinkat(directory, name, 0);  // of a snapshot
+  ATOLL_TRY(Fd listener, linux::listen_at(directory, name, SOCK_STREAM, 1));
+  if (fchownat(directory, name, kKeptUser, kKeptUser, AT_SYMLINK_NOFOLLOW) != 0)
+    return Error::system("chown a socket");
+  return listener;
+}
+
+// Unless QEMU ends first.
+Result<Fd> await_connection(int listener, const agent::Launched& qemu) {
+  pollfd waiting[] = {{.fd = listener, .events = POLLIN, .revents = 0},
+                      {.fd = qemu.pidfd.get(), .events = POLLIN, .revents = 0}};
+  int count = poll(waiting, std::size(waiting), kPatienceMs);
+  if (count > 0 && waiting[0].revents != 0) {
+    Fd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+    return socket ? Result<Fd>(std::move(socket)) : Error::system("accept");
+  }
+  if (count == 0) return Error::from_errno("await QEMU", ETIMEDOUT);
+  auto said = read_all(qemu.stderr_pipe.get());
+  return Error(Code::kUnavailable, "QEMU ended: " + (said ? *said : std::string()));
+}
+
+Result<Started> start_machine(KeptPrograms& programs, const Machine& machine, int memory) {
+  ATOLL_TRY_VOID(make_directory(kSocketDirectory, 0755));
+  ATOLL_TRY(Fd directory, open_file(kSocketDirectory, O_RDONLY | O_DIRECTORY));
+  ATOLL_TRY(Fd monitors, listen_for_machine(directory.get(), kMonitorSocket));
+  ATOLL_TRY(Fd ports, listen_for_machine(directory.get(), kPortSocket));
+  Started started;
+  ATOLL_TRY(started.qemu, programs.start(kMachineLeaf, machine_command(machine), memory));
+  ATOLL_TRY(started.monitor, await_connection(monitors.get(), started.qemu));
+  ATOLL_TRY(started.port, await_connection(ports.get(), started.qemu));
+  for (const char* name : {kMonitorSocket, kPortSocket}) unlinkat(directory.get(), name, 0);
+  return started;
+}
+
+Result<Fd> make_memory(uint64_t bytes) {
+  Fd memory(memfd_create("machine", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory || ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0)
+    return Error::system("make the memory of a machine");
+  return memory;
+}
+
+// Whoever connects gets it, for as long as this lives.
+Result<void> lend_memory(int listener, int memory) {
+  while (true) {
+    pollfd waiting = {.fd = listener, .events = POLLIN, .revents = 0};
+    if (poll(&waiting, 1, -1) < 0 && errno != EINTR) return Error::system("poll");
+    Fd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    char byte = agent::kLayDownNote;
+    int lent[] = {memory};
+    if (socket) (void)linux::send_message(socket.get(), {&byte, 1}, lent, MSG_DONTWAIT);
+  }
+}
+
+// Its memory is sealed once QEMU is gone: nobody that begins with it can change it for others.
+Result<void> lay_down(KeptProgram& machine, Fd monitor_socket, int memory, int listener) {
+  ATOLL_TRY(Fd state, open_file(kStateFile, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+  ATOLL_TRY(Monitor monitor, Monitor::open(std::move(monitor_socket)));
+  ATOLL_TRY_VOID(monitor.save(state.get()));
+  ATOLL_TRY_VOID(machine.end());
+  ATOLL_TRY_VOID(linux::seal_memory(memory));
+  return lend_memory(listener, memory);
+}
+
+struct Lent {
+  Fd socket, memory;
+};
+
+// The first who connects brings it.
+Result<Lent> await_memory(int listener, uint64_t bytes) {
+  pollfd waiting = {.fd = listener, .events = POLLIN, .revents = 0};
+  if (poll(&waiting, 1, kPatienceMs) != 1) return Error::from_errno("await memory", ETIMEDOUT);
+  Lent lent;
+  lent.socket = Fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!lent.socket) return Error::system("accept");
+  waiting.fd = lent.socket.get();
+  if (poll(&waiting, 1, kPatienceMs) != 1) return Error::from_errno("await memory", ETIMEDOUT);
+  char frame[agent::kHeaderBytes];
+  ATOLL_TRY(linux::Received received, linux::receive_message(lent.socket.get(), frame,
+                                                             std::span(&lent.memory, 1)));
+  struct stat status;
+  int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+  bool good = received.bytes == sizeof frame && lent.memory &&
+              (fcntl(lent.memory.get(), F_GET_SEALS) & seals) == seals &&
+              fstat(lent.memory.get(), &status) == 0 &&
+              static_cast<uint64_t>(status.st_size) == bytes;
+  if (!good) return Error(Code::kCorrupt, "no memory of a machine");
+  return lent;
+}
+
+// What runs it, and who watches.
+struct Room {
+  const agent::Birth& birth;
+  KeptPrograms programs;
+};
+
+Machine machine_of(const agent::Birth& birth) {
+  return {.kernel = {},
+          .limits = birth.guest,
+          .has_toolbox = access(kToolboxFile, F_OK) == 0,
+          .tsc_khz = 0};
+}
+
+KeptProgram kept(Started& started, const agent::Birth& birth) {
+  return {std::move(started.qemu), std::move(started.port),
+          agent::Leaf(birth.cgroup.get(), kMachineLeaf)};
+}
+
+Result<void> keep_booted(Room room, const TimeStampRate& rate) {
+  const agent::Birth& birth = room.birth;
+  ATOLL_TRY(std::string release, find_kernel_release());
+  ATOLL_TRY_VOID(write_initramfs(birth, release));
+  ATOLL_TRY_VOID(make_disk(room.programs, birth.guest.disk_bytes));
+  ATOLL_TRY(Fd memory, make_memory(machine_memory_bytes(birth.guest)));
+  Machine machine = machine_of(birth);
+  machine.kernel = find_kernel(release);
+  machine.tsc_khz = rate.khz();
+  ATOLL_TRY(Started started, start_machine(room.programs, machine, memory.get()));
+  KeptProgram program = kept(started, birth);
+  // It has read the archive, which takes room on the layer.
+  ATOLL_TRY_VOID(program.keep(birth.listener.get(), [] { unlink(kInitramfsFile); }));
+  return lay_down(program, std::move(started.monitor), memory.get(), birth.listener.get());
+}
+
+Result<void> keep_restored(Room room, Fd state) {
+  const agent::Birth& birth = room.birth;
+  ATOLL_TRY(Lent lent, await_memory(birth.listener.get(), machine_memory_bytes(birth.guest)));
+  ATOLL_TRY_VOID(make_disk(room.programs, birth.guest.disk_bytes));
+  Machine machine = machine_of(birth);
+  machine.begins = Machine::Begins::kRestored;
+  ATOLL_TRY(Started started, start_machine(room.programs, machine, lent.memory.get()));
+  ATOLL_TRY(Monitor monitor, Monitor::open(std::move(started.monitor)));
+  ATOLL_TRY_VOID(monitor.restore(state.get()));
+  unlink(kStateFile);
+  ATOLL_TRY(Rebirth rebirth, make_rebirth(birth.nonce));
+  KeptProgram program = kept(started, birth);
+  ATOLL_TRY_VOID(program.keep_reborn(birth.listener.get(), rebirth, std::move(lent.socket)));
+  return Error(Code::kUnsupported, "what began with another's memory lends none");
+}
+
 }  // namespace
 
 Result<void> run_keeper() {
@@ -129,22 +282,10 @@ Result<void> run_keeper() {
   agent::Leaf probe(birth.cgroup.get(), kProbeLeaf);
   ATOLL_TRY([[maybe_unused]] agent::Launched probing,
             agent::start_probe(launcher, probe, std::move(birth.probe)));
-  ATOLL_TRY(std::string release, find_kernel_release());
-  ATOLL_TRY_VOID(write_initramfs(birth, release));
-  KeptPrograms programs(launcher, birth.cgroup.get());
-  ATOLL_TRY_VOID(make_disk(programs, birth.guest.disk_bytes));
-  ATOLL_TRY(auto port, linux::make_socket_pair(SOCK_STREAM));
-  Machine machine = {.kernel = find_kernel(release),
-                     .limits = birth.guest,
-                     .has_toolbox = access(kToolboxFile, F_OK) == 0,
-                     .tsc_khz = rate.khz()};
-  ATOLL_TRY(agent::Launched started,
-            programs.start(kMachineLeaf, machine_command(machine), port.theirs.get()));
-  port.theirs.reset();
-  KeptProgram machine_run(std::move(started), std::move(port.ours),
-                          agent::Leaf(birth.cgroup.get(), kMachineLeaf));
-  // It has read the archive, which takes room on the layer.
-  return machine_run.keep(birth.listener.get(), [] { unlink(kInitramfsFile); });
+  Room room = {.birth = birth, .programs = KeptPrograms(launcher, birth.cgroup.get())};
+  auto state = open_file(kStateFile, O_RDONLY | O_NOFOLLOW);
+  if (state) return keep_restored(std::move(room), std::move(*state));
+  return keep_booted(std::move(room), rate);
 }
 
 }  // namespace atl::microvm

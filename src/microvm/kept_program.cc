@@ -22,6 +22,7 @@ namespace atl::microvm {
 namespace {
 
 constexpr int kRestPauseMs = 200;  // of silence, before it is frozen
+constexpr int kRebirthMs = 10'000;
 
 // Accepts whoever connects; the newest wins.
 Result<void> accept_newest(int listener, Relay& relay) {
@@ -85,7 +86,24 @@ Result<void> KeptProgram::go_on() {
 
 Result<void> KeptProgram::keep(int listener, const std::function<void()>& ready) {
   if (fcntl(port_.get(), F_SETFL, O_NONBLOCK) != 0) return Error::system("fcntl");
-  Relay relay(std::move(port_));
+  return pass_on(Relay(std::move(port_)), listener, ready);
+}
+
+Result<void> KeptProgram::keep_reborn(int listener, const Rebirth& rebirth, Fd first) {
+  for (int fd : {port_.get(), first.get()})
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) return Error::system("fcntl");
+  Relay relay(std::move(port_), rebirth);
+  relay.open(std::move(first));
+  return pass_on(std::move(relay), listener, [] {});
+}
+
+Result<void> KeptProgram::end() {
+  ATOLL_TRY_VOID(leaf_.kill());
+  ATOLL_TRY([[maybe_unused]] int status, linux::wait_for_exit(launched_.pidfd.get()));
+  return {};
+}
+
+Result<void> KeptProgram::pass_on(Relay relay, int listener, const std::function<void()>& ready) {
   ATOLL_TRY(std::optional<Passage> passage, open_passage(std::move(launched_.control)));
   bool told = false;
   while (!linux::has_ended(launched_.pidfd.get())) {
@@ -97,8 +115,10 @@ Result<void> KeptProgram::keep(int listener, const std::function<void()>& ready)
     relay.add_watches(polls);
     if (passage) passage->add_watches(polls);
     bool rests_soon = relay.is_at_rest() && may_rest_ && !rests_;
-    int count = poll(polls.data(), polls.size(), rests_soon ? kRestPauseMs : -1);
+    int patience = relay.awaits_rebirth() ? kRebirthMs : rests_soon ? kRestPauseMs : -1;
+    int count = poll(polls.data(), polls.size(), patience);
     if (count < 0 && errno != EINTR) return Error::system("poll");
+    if (count == 0 && relay.awaits_rebirth()) return Error::from_errno("be reborn", ETIMEDOUT);
     if (count == 0) {
       rest();
       continue;
@@ -108,6 +128,11 @@ Result<void> KeptProgram::keep(int listener, const std::function<void()>& ready)
     if (polls[3].revents != 0) discard_output(launched_.stderr_pipe);
     if (polls[0].revents != 0) ATOLL_TRY_VOID(accept_newest(listener, relay));
     ATOLL_TRY_VOID(relay.move_bytes());
+    if (relay.lies_down() && passage) {
+      port_ = relay.take_port();
+      launched_.control = passage->take_port();
+      return {};
+    }
     if (passage && !passage->move_bytes(polls)) passage.reset();
     while (waitpid(-1, nullptr, WNOHANG | __WALL) > 0) {
     }

@@ -11,8 +11,11 @@
 #include "agent/leaf.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "microvm/rebirth.h"
 
 namespace atl::microvm {
+
+class Relay;
 
 inline constexpr uid_t kKeptUser = 1000;
 
@@ -41,13 +44,20 @@ class KeptProgram {
   // wins. `ready` is called once, when the other side is up. Connections that come through the
   // passage are made in this network; a guest that breaks the passage has none from then on.
   // While nothing runs behind it, it is frozen: an idle one would use the processor.
+  // No error: it asks to be laid down, and runs on.
   Result<void> keep(int listener, const std::function<void()>& ready);
+  // Of one that begins with the memory of another; `first` is who connected already. What is not
+  // reborn in time ends.
+  Result<void> keep_reborn(int listener, const Rebirth& rebirth, Fd first);
+  // Until it is gone.
+  Result<void> end();
 
  private:
+  Result<void> pass_on(Relay relay, int listener, const std::function<void()>& ready);
   void rest();
   Result<void> go_on();
 
-  agent::Launched launched_;
+  agent::Launched launched_;  // its control socket is the port of the passage
   Fd port_;
   agent::Leaf leaf_;
   bool rests_ = false;

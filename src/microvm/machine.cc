@@ -32,32 +32,51 @@ void add_disk(std::vector<std::string>& words, const char* serial, const char* f
   words.push_back(fmt::format("virtio-blk-device,drive={0},serial={0}", serial));
 }
 
-void add_port(std::vector<std::string>& words, const char* name, int fd) {
+std::string at_path(const char* name) {
+  return fmt::format("path={}/{}", kSocketDirectory, name);
+}
+
+// `where` is the other end.
+void add_port(std::vector<std::string>& words, const char* name, const std::string& where) {
   for (std::string word :
-       {std::string("-chardev"), fmt::format("socket,id={},fd={}", name, fd),
+       {std::string("-chardev"), fmt::format("socket,id={},{}", name, where),
         std::string("-device"), fmt::format("virtserialport,chardev={0},name={0}", name)})
     words.push_back(std::move(word));
 }
 
 }  // namespace
 
+uint64_t machine_memory_bytes(const agent::GuestLimits& limits) {
+  return (limits.memory_bytes + kKernelMemoryBytes + kMiB - 1) / kMiB * kMiB;
+}
+
 std::vector<std::string> machine_command(const Machine& machine) {
-  uint64_t memory = machine.limits.memory_bytes + kKernelMemoryBytes;
-  std::string size = fmt::format("{}M", (memory + kMiB - 1) / kMiB);
+  bool restored = machine.begins == Machine::Begins::kRestored;
+  std::string size = fmt::format("{}M", machine_memory_bytes(machine.limits) / kMiB);
   std::vector<std::string> words = {
       "qemu-system-x86_64", "-M",
       "microvm,x-option-roms=off,isa-serial=off,pit=on,pic=off,rtc=on,memory-backend=memory",
       "-accel", "tcg,thread=multi,tb-size=64", "-cpu", "max", "-m", size,
       // A file in memory: QEMU asks for huge pages of any other, of which the guest uses a part.
-      "-object", fmt::format("memory-backend-memfd,id=memory,size={},share=on", size), "-display",
-      "none", "-no-reboot", "-no-user-config", "-nodefaults", "-kernel", machine.kernel, "-initrd",
-      kInitramfsFile, "-append", kernel_command_line(machine.tsc_khz)};
+      "-object",
+      fmt::format("memory-backend-file,id=memory,size={},mem-path=/proc/self/fd/0,share={}", size,
+                  restored ? "off" : "on"),
+      "-display", "none", "-no-reboot", "-no-user-config", "-nodefaults", "-chardev",
+      "socket,id=monitor," + at_path(kMonitorSocket), "-mon", "chardev=monitor,mode=control"};
+  if (restored) {
+    words.insert(words.end(), {"-incoming", "defer"});
+  } else {
+    for (std::string word : {std::string("-kernel"), machine.kernel, std::string("-initrd"),
+                             std::string(kInitramfsFile), std::string("-append"),
+                             kernel_command_line(machine.tsc_khz)})
+      words.push_back(std::move(word));
+  }
   add_disk(words, kImageSerial, kImageFile);
   add_disk(words, kDiskSerial, kDiskFile);
   if (machine.has_toolbox) add_disk(words, kToolboxSerial, kToolboxFile);
   words.insert(words.end(), {"-device", "virtio-serial-device,max_ports=3"});
-  add_port(words, kPortName, STDIN_FILENO);
-  add_port(words, kPassageName, agent::kControlFd);
+  add_port(words, kPortName, at_path(kPortSocket));
+  add_port(words, kPassageName, fmt::format("fd={}", agent::kControlFd));
   for (const char* word :
        {"-object", "rng-builtin,id=random", "-device", "virtio-rng-device,rng=random", "-sandbox",
         "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"})

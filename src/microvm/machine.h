@@ -15,6 +15,12 @@ inline constexpr const char* kImageFile = "/run/atoll/image";
 inline constexpr const char* kToolboxFile = "/run/atoll/toolbox";
 inline constexpr const char* kDiskFile = "/disk";
 inline constexpr const char* kInitramfsFile = "/initramfs";
+// Of a machine that was laid down, all but its memory; who finds it begins there.
+inline constexpr const char* kStateFile = "/state";
+// Where QEMU connects to: its control socket, and the agent's port.
+inline constexpr const char* kSocketDirectory = "/machine";
+inline constexpr const char* kMonitorSocket = "monitor";
+inline constexpr const char* kPortSocket = "agent";
 
 // How the guest knows its disks and its ports.
 inline constexpr const char* kImageSerial = "image";
@@ -38,9 +44,15 @@ struct Machine {
   agent::GuestLimits limits;
   bool has_toolbox;
   uint64_t tsc_khz;  // of the host, which the guest's follows
+  // kRestored: with the memory of another, which it does not change, and waits to be told where it
+  // begins.
+  enum class Begins : unsigned char { kBooted, kRestored } begins = Begins::kBooted;
 };
 
-// Descriptor 0 of QEMU is the other end of the port, its control socket that of the passage.
+uint64_t machine_memory_bytes(const agent::GuestLimits& limits);
+
+// Descriptor 0 of QEMU is the file of the machine's memory, its control socket the other end of the
+// passage.
 std::vector<std::string> machine_command(const Machine& machine);
 
 }  // namespace atl::microvm

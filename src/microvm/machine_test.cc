@@ -50,9 +50,25 @@ TEST(Machine, HasTheMemoryOfItsProgramsAndOfItsKernel) {
   ASSERT_NE(found, words.end());
   EXPECT_EQ(*(found + 1), "240M");
   auto has_object = [](const std::string& word) {
-    return word.starts_with("memory-backend-memfd,") && word.find("size=240M,") != word.npos;
+    return word.starts_with("memory-backend-file,") && word.find("size=240M,") != word.npos &&
+           word.ends_with(",share=on");
   };
   EXPECT_TRUE(std::any_of(words.begin(), words.end(), has_object));
+}
+
+TEST(Machine, ThatIsRestoredCannotChangeTheMemoryOfOthersAndBootsNothing) {
+  Machine machine = small_machine(true);
+  std::vector<std::string> booted = machine_command(machine);
+  machine.begins = Machine::Begins::kRestored;
+  std::vector<std::string> words = machine_command(machine);
+  auto has = [&words](const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  EXPECT_TRUE(has("-incoming") && has("defer"));
+  EXPECT_FALSE(has("-kernel") || has("-initrd") || has("-append"));
+  auto shares = [](const std::string& word) { return word.ends_with(",share=off"); };
+  EXPECT_EQ(std::count_if(words.begin(), words.end(), shares), 1);
+  EXPECT_EQ(devices_of(words), devices_of(booted)) << "what was saved has these";
 }
 
 }  // namespace

@@ -38,6 +38,8 @@ class Passage {
   void open(Fd socket, const Destination& destination);
   void ask(const Destination& destination, std::string_view question, Carried::Answered answered);
   bool is_full() const { return carried_.size() - count_questions() >= kMaxOpened; }
+  // For a guest that shall be saved, and must not see that its port is closed before.
+  Fd take_port() { return std::move(port_); }
   // Whether there is room for more to send.
   bool may_queue() const { return to_port_.size() < kMaxQueuedBytes; }
 

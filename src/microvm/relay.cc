@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 
+#include "agent/still_files.h"
 #include "linux/unix_socket.h"
 
 namespace atl::microvm {
@@ -19,6 +20,11 @@ bool try_later(int system_errno) { return system_errno == EAGAIN || system_errno
 
 Relay::Relay(Fd port, Guest guest) : port_(std::move(port)), guest_(std::move(guest)) {
   to_port_ = encode_relay(RelayKind::kReady, 0);
+}
+
+Relay::Relay(Fd port, const Rebirth& rebirth) : port_(std::move(port)), awaits_rebirth_(true) {
+  to_port_ = encode_relay(RelayKind::kReborn, 0,
+                          {reinterpret_cast<const char*>(&rebirth), sizeof rebirth});
 }
 
 void Relay::open(Fd peer) {
@@ -61,7 +67,10 @@ void Relay::take_notes() {
     std::span<char> room(reinterpret_cast<char*>(&note), sizeof note);
     auto received = linux::receive_message(guest_->rest.get(), room, {&asker, 1}, MSG_DONTWAIT);
     if (!received || received->bytes == 0) return;
-    if (asker && guest_->still)
+    bool lies_down = asker && reinterpret_cast<char*>(&note)[0] == agent::kLayDownNote;
+    if (lies_down)
+      to_port_ += encode_relay(RelayKind::kLayDown, 0);
+    else if (asker && guest_->still)
       guest_->still(std::move(asker));
     else if (received->bytes == sizeof note)
       noted_ = note;
@@ -96,6 +105,7 @@ Result<void> Relay::take_frames() {
   while (true) {
     ATOLL_TRY(bool whole, take_relay_frame(from_port_, frame));
     if (!whole) return {};
+    if (awaits_rebirth_ && frame.header.kind != RelayKind::kReborn) continue;
     bool opens = frame.header.kind != RelayKind::kData && frame.header.kind != RelayKind::kClose;
     if (opens) {
       ATOLL_TRY_VOID(guest_ ? take_by_guest(frame) : take_by_keeper(frame));
@@ -112,6 +122,16 @@ Result<void> Relay::take_by_keeper(const RelayFrame& frame) {
   if (frame.header.kind == RelayKind::kRest && frame.data.size() == sizeof rested_at) {
     std::memcpy(&rested_at, frame.data.data(), sizeof rested_at);
     rested_at_ = rested_at;
+    return {};
+  }
+  if (frame.header.kind == RelayKind::kLayDown) {
+    lies_down_ = true;
+    return {};
+  }
+  if (frame.header.kind == RelayKind::kReborn && awaits_rebirth_ && frame.data.empty()) {
+    awaits_rebirth_ = false;
+    ready_ = true;
+    if (peer_) to_port_ += encode_relay(RelayKind::kOpen, connection_);
     return {};
   }
   if (frame.header.kind != RelayKind::kReady || ready_)
@@ -134,6 +154,8 @@ Result<void> Relay::take_by_guest(const RelayFrame& frame) {
     ready_ = true;
     return {};
   }
+  if (frame.header.kind == RelayKind::kReborn && frame.data.size() == sizeof(Rebirth))
+    return take_rebirth(frame);
   if (frame.header.kind != RelayKind::kOpen || !ready_)
     return Error(Code::kCorrupt, "the keeper says what it should not");
   connection_ = frame.header.connection;
@@ -141,6 +163,21 @@ Result<void> Relay::take_by_guest(const RelayFrame& frame) {
   closing_ = false;
   ATOLL_TRY(peer_, guest_->connect());
   passed_on_ = {passed_on_.connections + 1, 0};
+  return {};
+}
+
+// Its own keeper has sent this frame, and what came after it, and knows of no connection.
+Result<void> Relay::take_rebirth(const RelayFrame& frame) {
+  Rebirth rebirth;
+  std::memcpy(&rebirth, frame.data.data(), sizeof rebirth);
+  peer_.reset();
+  to_peer_.clear();
+  closing_ = false;
+  noted_.reset();
+  if (!guest_->be_reborn) return Error(Code::kCorrupt, "the keeper says what it should not");
+  ATOLL_TRY_VOID(guest_->be_reborn(rebirth));
+  received_bytes_ = sizeof frame.header + sizeof rebirth + from_port_.size();
+  to_port_ += encode_relay(RelayKind::kReborn, 0);
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "agent/rest_note.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "microvm/rebirth.h"
 #include "microvm/relay_frame.h"
 
 namespace atl::microvm {
@@ -27,10 +28,17 @@ class Relay {
     Fd rest = {};  // where the agent's RestNotes come; not valid: it sends none
     // Called with a socket that comes beside a note: see agent/still_files.h.
     std::function<void(Fd)> still = {};
+    // Before anything else, where it begins with the memory of another machine.
+    std::function<Result<void>(const Rebirth&)> be_reborn = {};
   };
   // `port` is non-blocking. The guest's side says that it is up.
   explicit Relay(Fd port) : port_(std::move(port)) {}
   Relay(Fd port, Guest guest);
+  // Of a keeper whose machine begins with the memory of another.
+  Relay(Fd port, const Rebirth& rebirth);
+
+  // Tests only: as a guest that begins with the memory of another finds one.
+  void set_port(Fd port) { port_ = std::move(port); }
 
   // The keeper's: a connection that takes the place of the one before.
   void open(Fd peer);
@@ -40,6 +48,11 @@ class Relay {
   Result<void> move_bytes();
 
   bool is_ready() const { return ready_; }
+  // The keeper's: the guest is still the one that it was.
+  bool awaits_rebirth() const { return awaits_rebirth_; }
+  // The keeper's: the guest shall be saved. It must not see that its port is closed before.
+  bool lies_down() const { return lies_down_; }
+  Fd take_port() { return std::move(port_); }
   // The keeper's: nothing happens in the guest until something is sent to it.
   bool is_at_rest() const { return rested_at_ == sent_bytes_ && to_port_.empty(); }
 
@@ -54,12 +67,15 @@ class Relay {
   void close_peer();
   Result<void> take_by_keeper(const RelayFrame& frame);
   Result<void> take_by_guest(const RelayFrame& frame);
+  Result<void> take_rebirth(const RelayFrame& frame);
   void take_notes();
   void tell_rest();
 
   Fd port_;
   std::optional<Guest> guest_;
   bool ready_ = false;  // both sides are up
+  bool awaits_rebirth_ = false;
+  bool lies_down_ = false;
   Fd peer_;
   uint32_t connection_ = 0;
   std::string from_port_;  // not yet a whole frame

@@ -22,12 +22,16 @@ enum class RelayKind : uint32_t {
   // guest → keeper: nothing runs in it, and it has read so many bytes of the port, as uint64_t; if
   // no more were sent, nothing will happen there before the next.
   kRest = 6,
+  // keeper → guest, first of all, where it begins with the memory of another: a Rebirth. The guest
+  // answers with an empty one when it is what that says; what comes before is the other's.
+  kReborn = 7,
+  kLayDown = 8,  // guest → keeper: others shall begin with its memory as it is now
 };
 
 struct RelayHeader {
   RelayKind kind;
   uint32_t connection;
-  uint32_t bytes;  // that follow; 0 but for kData, kClock and kRest
+  uint32_t bytes;  // that follow; 0 but for kData, kClock, kRest and kReborn
 };
 static_assert(sizeof(RelayHeader) == 12);
 

@@ -35,7 +35,8 @@ class RelayTest : public ::testing::Test {
         guest_(std::move(port.theirs),
                {[this] { return connect(); }, [this](int64_t time_ns) { told_ns_ = time_ns; },
                 std::move(notes.theirs),
-                [this](Fd asker) { askers_.push_back(std::move(asker)); }}) {}
+                [this](Fd asker) { askers_.push_back(std::move(asker)); },
+                [this](const Rebirth& told) { return be_reborn(told); }}) {}
 
   Result<Fd> connect() {
     EXPECT_GT(told_ns_, 1'700'000'000'000'000'000) << "it is not told the time";
@@ -73,8 +74,16 @@ class RelayTest : public ::testing::Test {
     ASSERT_EQ(send(notes_.get(), &note, sizeof note, 0), static_cast<ssize_t>(sizeof note));
   }
 
+  Result<void> be_reborn(const Rebirth& told) {
+    if (!can_be_reborn_) return Error(Code::kUnavailable, "no");
+    nonce_ = told.nonce;
+    return {};
+  }
+
   std::vector<Fd> agents_;
   std::vector<Fd> askers_;
+  bool can_be_reborn_ = true;
+  std::array<unsigned char, agent::kNonceBytes> nonce_ = {};
   int64_t told_ns_ = 0;
   Fd notes_;
   Relay keeper_, guest_;
@@ -225,9 +234,73 @@ TEST_F(RelayTest, WhoAsksForStillFilesIsHandedOnAndIsNoRest) {
   EXPECT_TRUE(keeper_.is_at_rest()) << "notes are taken as before";
 }
 
+// The same guest with another keeper, as one that begins with its memory has.
+class RebornTest : public RelayTest {
+ protected:
+  RebornTest() : RebornTest(make_pair()) {}
+  explicit RebornTest(linux::SocketPair port) : RelayTest(std::move(port)) {
+    rebirth_.nonce.fill(7);
+  }
+  Rebirth rebirth_ = {};
+};
+
+TEST_F(RebornTest, ItIsAnotherBeforeAnythingElseHappens) {
+  Fd client = open();
+  put(client, "12345");
+  settle();
+  EXPECT_EQ(take(agents_[0]), "12345");
+  put(agents_[0], "of the one before");
+  auto port = make_pair();
+  guest_.set_port(std::move(port.theirs));
+  Relay keeper(std::move(port.ours), rebirth_);
+  auto pair = make_pair();
+  keeper.open(std::move(pair.theirs));
+  put(pair.ours, "first");
+  EXPECT_TRUE(keeper.awaits_rebirth());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(guest_.move_bytes().ok());
+    ASSERT_TRUE(keeper.move_bytes().ok());
+  }
+  EXPECT_FALSE(keeper.awaits_rebirth());
+  EXPECT_EQ(nonce_, rebirth_.nonce);
+  ASSERT_EQ(agents_.size(), 2u);
+  EXPECT_TRUE(is_closed(agents_[0]));
+  EXPECT_EQ(take(agents_[1]), "first");
+  EXPECT_EQ(take(pair.ours), "") << "nothing of the one before";
+  note({2, 5});
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(guest_.move_bytes().ok());
+    ASSERT_TRUE(keeper.move_bytes().ok());
+  }
+  EXPECT_TRUE(keeper.is_at_rest()) << "both count from the rebirth on";
+}
+
+TEST_F(RebornTest, OneThatCannotBeIsNone) {
+  settle();
+  can_be_reborn_ = false;
+  auto port = make_pair();
+  guest_.set_port(std::move(port.theirs));
+  Relay keeper(std::move(port.ours), rebirth_);
+  ASSERT_TRUE(keeper.move_bytes().ok());
+  EXPECT_FALSE(guest_.move_bytes().ok());
+  EXPECT_TRUE(keeper.awaits_rebirth());
+}
+
+TEST_F(RelayTest, AGuestAsksToBeLaidDown) {
+  Fd client = open();
+  settle();
+  EXPECT_FALSE(keeper_.lies_down());
+  auto pair = make_pair();
+  int sent[] = {pair.theirs.get()};
+  ASSERT_TRUE(linux::send_message(notes_.get(), {&agent::kLayDownNote, 1}, sent).ok());
+  settle();
+  EXPECT_TRUE(keeper_.lies_down());
+  EXPECT_TRUE(askers_.empty());
+}
+
 TEST(RelayFrame, AnythingElseThanAFrameIsRefused) {
   for (std::string bytes :
-       {encode_relay(RelayKind{0}, 1), encode_relay(RelayKind{7}, 1),
+       {encode_relay(RelayKind{0}, 1), encode_relay(RelayKind{9}, 1),
         encode_relay(RelayKind::kRest, 1, "123456789"), encode_relay(RelayKind::kReady, 1, "x"),
         encode_relay(RelayKind::kClock, 1, "123456789"),
         encode_relay(RelayKind::kData, 1, std::string(kMaxRelayBytes + 1, 'x')),

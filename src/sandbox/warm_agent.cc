@@ -3,6 +3,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "agent/imprint_protocol.h"
+#include "agent/still_files.h"
 
 namespace atl::sandbox {
 
@@ -121,9 +122,15 @@ Task<Result<WarmAgent>> warm_agent(Services& services, SandboxId id, isolate::No
   patience.async_wait([link](const boost::system::error_code& error) {
     if (!error) link->close();
   });
+  std::string lent = agent::encode_imprint(agent::kLaidDown);
+  if (copy.memory >= 0) ATOLL_CO_TRY_VOID(co_await link->send_with(lent, copy.memory));
   ATOLL_CO_TRY(uint16_t version, co_await greet(*link, nonce));
   WarmAgent agent{link, std::nullopt};
   if (!program || version < agent::kControlledSince) co_return agent;
+  if (copy.rehearsal == CopyOf::Rehearsal::kOnly) {
+    ATOLL_CO_TRY_VOID(co_await run_through(*link, std::move(*program)));
+    co_return agent;
+  }
   ATOLL_CO_TRY(agent.waiting, co_await start(*link, std::move(*program), std::move(copy)));
   co_return agent;
 }

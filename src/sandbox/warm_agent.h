@@ -13,7 +13,10 @@ namespace atl::sandbox {
 // where all that is done for the first time is slow.
 struct CopyOf {
   Imprint imprint;
-  enum class Rehearsal : unsigned char { kAhead, kNone, kOften } rehearsal = Rehearsal::kAhead;
+  // kOnly: nothing waits afterwards, for it is to be laid down (laid_down.h).
+  enum class Rehearsal : unsigned char { kAhead, kNone, kOften, kOnly } rehearsal =
+      Rehearsal::kAhead;
+  int memory = -1;  // that the machine begins with; stays the caller's
 };
 
 // Returns when the program has said that it is ready; without one, when the agent is greeted.

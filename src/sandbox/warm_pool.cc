@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "sandbox/floor.h"
+#include "sandbox/laid_down.h"
 #include "sandbox/warm_agent.h"
 
 namespace atl::sandbox {
@@ -51,6 +52,62 @@ bool can_become(const WarmIsolate& isolate, const store::SandboxRow& row, const 
          isolate.limits.on_oom == wanted.on_oom && wanted.required_extras == 0;
 }
 
+bool is_machine(const Basis& basis) {
+  return basis.monitor && basis.monitor->kind == isolate::Monitor::Kind::kMachine;
+}
+
+// One that no sandbox becomes: others begin with its memory. It has no stream.
+bool is_laid_down(const WarmIsolate& isolate) {
+  return is_machine(isolate.basis) && !isolate.agent.link;
+}
+
+bool is_standing(const WarmIsolate& isolate) { return !is_laid_down(isolate); }
+
+size_t count_standing(const std::deque<WarmIsolate>& all) {
+  return static_cast<size_t>(std::count_if(all.begin(), all.end(), is_standing));
+}
+
+// Whose memory it can begin with.
+std::optional<SandboxId> find_lender(const std::deque<WarmIsolate>& all,
+                                     const WarmIsolate& wanted) {
+  auto lends = [&wanted](const WarmIsolate& one) {
+    return is_laid_down(one) && one.basis == wanted.basis && one.limits == wanted.limits;
+  };
+  auto found = std::find_if(all.begin(), all.end(), lends);
+  return found == all.end() ? std::nullopt : std::optional(found->id);
+}
+
+std::optional<WarmIsolate> take_laid_down(std::deque<WarmIsolate>& all) {
+  auto found = std::find_if(all.begin(), all.end(), is_laid_down);
+  if (found == all.end()) return std::nullopt;
+  std::optional<WarmIsolate> taken(std::move(*found));
+  all.erase(found);
+  return taken;
+}
+
+// What a machine that is launched begins with, if another was laid down for that.
+struct Begun {
+  Fd memory = {};
+  std::optional<SnapshotId> disk = {};
+};
+
+Task<Result<Begun>> begin_with(Services& services, SandboxId laid_down) {
+  Begun begun;
+  ATOLL_CO_TRY(begun.memory, co_await borrow_memory(services, laid_down));
+  SnapshotId disk = SnapshotId::draw();
+  auto cut = co_await services.driver.cut(laid_down, disk, 0);
+  if (!cut) co_return std::move(cut).error();
+  begun.disk = disk;
+  co_return begun;
+}
+
+// No row knows it: the next start would remove it too.
+Task<void> forget_disk(Services& services, std::optional<SnapshotId> disk) {
+  if (!disk) co_return;
+  auto removed = co_await services.driver.remove_snapshot(*disk);
+  if (!removed) log_warning("the disk of a machine is left", {removed.error()});
+}
+
 uint64_t microseconds_since(SteadyTime start) {
   auto elapsed = std::chrono::steady_clock::now() - start;
   return static_cast<uint64_t>(
@@ -81,7 +138,9 @@ std::optional<WarmIsolate> WarmPool::take(const store::SandboxRow& row) {
   pool.demand.count(services_.clock.steady_now());
   changed_.notify_all();
   Basis basis = basis_of(templates_, row);
-  auto fits = [&](const WarmIsolate& isolate) { return can_become(isolate, row, basis); };
+  auto fits = [&](const WarmIsolate& isolate) {
+    return is_standing(isolate) && can_become(isolate, row, basis);
+  };
   auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), fits);
   ++(chosen == pool.ready.end() ? counts_.misses : counts_.hits);
   if (chosen == pool.ready.end()) return std::nullopt;
@@ -93,8 +152,10 @@ std::optional<WarmIsolate> WarmPool::take(const store::SandboxRow& row) {
 Task<bool> WarmPool::give_up_one() {
   for (auto& [name, pool] : pools_) {
     if (pool.ready.empty()) continue;
-    WarmIsolate oldest = std::move(pool.ready.front());
-    pool.ready.pop_front();
+    auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), is_standing);
+    if (chosen == pool.ready.end()) chosen = pool.ready.begin();
+    WarmIsolate oldest = std::move(*chosen);
+    pool.ready.erase(chosen);
     pool.not_before = std::chrono::steady_clock::now() + kFailurePause;
     co_await discard(std::move(oldest));
     co_return true;
@@ -116,7 +177,7 @@ Task<void> WarmPool::remove(SandboxId id) {
 
 size_t WarmPool::size() const {
   size_t all = 0;
-  for (const auto& [name, pool] : pools_) all += pool.ready.size();
+  for (const auto& [name, pool] : pools_) all += count_standing(pool.ready);
   return all;
 }
 
@@ -183,7 +244,9 @@ size_t WarmPool::wanted(Pool& pool) const {
 std::optional<WarmIsolate> WarmPool::take_spare(Pool& pool) {
   auto is_old = [&pool](const WarmIsolate& isolate) { return isolate.basis != pool.basis; };
   auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), is_old);
-  if (chosen == pool.ready.end() && pool.ready.size() > wanted(pool)) chosen = pool.ready.begin();
+  if (chosen == pool.ready.end() && count_standing(pool.ready) > wanted(pool))
+    chosen = std::find_if(pool.ready.begin(), pool.ready.end(), is_standing);
+  if (chosen == pool.ready.end() && wanted(pool) == 0) chosen = pool.ready.begin();
   if (chosen == pool.ready.end()) return std::nullopt;
   std::optional<WarmIsolate> spare(std::move(*chosen));
   pool.ready.erase(chosen);
@@ -202,7 +265,17 @@ Task<bool> WarmPool::tend(std::string name) {
     co_return true;
   }
   size_t want = wanted(pool);
-  if (pool.ready.size() == want || std::chrono::steady_clock::now() < pool.not_before)
+  size_t laid_down = pool.ready.size() - count_standing(pool.ready);
+  bool lends = want > 0 && pool.program && is_machine(*pool.basis);
+  if (lends && laid_down == 0 && zygotes_.wants(name, *pool.basis)) {
+    auto made = co_await launch(name, Program::kOfZygote);
+    if (made)
+      pool.ready.push_front(std::move(*made));
+    else
+      zygotes_.fail(name, *pool.basis, made.error());
+    co_return true;
+  }
+  if (count_standing(pool.ready) == want || std::chrono::steady_clock::now() < pool.not_before)
     co_return false;
   SteadyTime begin = std::chrono::steady_clock::now();
   auto launched = co_await launch(name, Program::kCopied);
@@ -255,27 +328,52 @@ Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
   isolate::LaunchSpec spec{isolate.id, isolate.basis.image, isolate.limits, isolate.nonce,
                            isolate.basis.toolbox};
   spec.monitor = isolate.basis.monitor;
-  ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
+  bool lies_down = spec.monitor && program == Program::kOfZygote;
+  std::optional<SandboxId> lender;
+  if (program == Program::kCopied) lender = find_lender(pools_[name].ready, isolate);
+  Result<void> ready;
+  Begun begun;
+  if (lender) {
+    auto lent = co_await begin_with(services_, *lender);
+    if (lent)
+      begun = std::move(*lent);
+    else
+      ready = std::move(lent).error();
+  }
+  spec.snapshot = begun.disk;
+  if (ready) ready = co_await services_.driver.launch(spec);
+  bool is_there = ready.ok();
+  co_await forget_disk(services_, begun.disk);
   std::optional<agent::Start> start = waiting_start(found->manifest);
   Imprint imprint;
   if (program == Program::kCopied)
     imprint = zygotes_.find(name, isolate.basis);
-  else if (start)
+  else if (start && !lies_down)
     start = zygote_start(std::move(*start));
   using Rehearsal = CopyOf::Rehearsal;
   CopyOf of{imprint, spec.monitor ? Rehearsal::kOften : Rehearsal::kAhead};
-  auto agent = co_await warm_agent(services_, isolate.id, isolate.nonce, start, of);
-  Result<void> ready;
-  if (!agent)
-    ready = std::move(agent).error();
-  else if (spec.monitor)  // an idle one would use the processor
-    ready = co_await services_.driver.set_programs(isolate.id, isolate::Programs::kFrozen);
+  if (lies_down) of.rehearsal = Rehearsal::kOnly;
+  of.memory = begun.memory.get();
   if (ready) {
-    isolate.agent = std::move(*agent);
-    co_return isolate;
+    auto agent = co_await warm_agent(services_, isolate.id, isolate.nonce, start, of);
+    if (agent)
+      isolate.agent = std::move(*agent);
+    else
+      ready = std::move(agent).error();
   }
-  if (imprint) zygotes_.fail(name, isolate.basis, ready.error());
-  co_await remove(isolate.id);
+  if (ready && lies_down) {
+    std::shared_ptr<isolate::AgentLink> link = std::move(isolate.agent.link);
+    ready = co_await lay_down(services_, isolate.id, link);
+  } else if (ready && spec.monitor) {  // an idle one would use the processor
+    ready = co_await services_.driver.set_programs(isolate.id, isolate::Programs::kFrozen);
+  }
+  if (ready) co_return isolate;
+  if (imprint || lender) zygotes_.fail(name, isolate.basis, ready.error());
+  // Those that follow boot, until another is laid down.
+  std::optional<WarmIsolate> lender_gone;
+  if (lender) lender_gone = take_laid_down(pools_[name].ready);
+  if (lender_gone) co_await discard(std::move(*lender_gone));
+  if (is_there) co_await remove(isolate.id);
   co_return std::move(ready).error();
 }
 

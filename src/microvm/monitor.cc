@@ -1,0 +1,99 @@
+#include "microvm/monitor.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "linux/unix_socket.h"
+
+namespace atl::microvm {
+namespace {
+
+constexpr int kPatienceMs = 10'000;
+constexpr int kMaxTries = 5'000;
+constexpr unsigned kPauseMicroseconds = 2'000;
+constexpr size_t kMaxLineBytes = 64 * 1024;
+constexpr int kMaxEvents = 1'000;  // before an answer
+
+}  // namespace
+
+Result<Monitor> Monitor::open(Fd socket) {
+  Monitor monitor(std::move(socket));
+  ATOLL_TRY(std::string greeting, monitor.read_line());
+  if (!greeting.starts_with(R"({"QMP": )")) return Error(Code::kCorrupt, "QEMU did not greet");
+  ATOLL_TRY([[maybe_unused]] std::string answer,
+            monitor.call(R"({"execute":"qmp_capabilities"})"));
+  return monitor;
+}
+
+Result<std::string> Monitor::read_line() {
+  while (true) {
+    size_t end = received_.find('\n');
+    if (end != received_.npos) {
+      std::string line = received_.substr(0, end);
+      received_.erase(0, end + 1);
+      return line;
+    }
+    if (received_.size() > kMaxLineBytes) return Error(Code::kCorrupt, "QEMU says too much");
+    pollfd waiting = {.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    if (poll(&waiting, 1, kPatienceMs) != 1) return Error::from_errno("hear QEMU", ETIMEDOUT);
+    char bytes[4096];
+    ssize_t count = recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (count <= 0) return Error(Code::kUnavailable, "QEMU has ended", ECONNRESET);
+    received_.append(bytes, static_cast<size_t>(count));
+  }
+}
+
+Result<std::string> Monitor::call(std::string_view command, std::span<const int> fds) {
+  std::string line = std::string(command) + "\n";
+  ATOLL_TRY_VOID(linux::send_message(socket_.get(), line, fds));
+  for (int i = 0; i < kMaxEvents; ++i) {
+    ATOLL_TRY(std::string answer, read_line());
+    if (answer.starts_with(R"({"return": )")) return answer;
+    if (!answer.starts_with(R"({"timestamp": )"))
+      return Error(Code::kUnavailable, "QEMU refused " + line + answer);
+  }
+  return Error(Code::kCorrupt, "QEMU does not answer");
+}
+
+Result<void> Monitor::prepare(int file) {
+  // The memory is not in what is saved.
+  constexpr std::string_view kWithoutMemory =
+      R"({"execute":"migrate-set-capabilities","arguments":{"capabilities":)"
+      R"([{"capability":"x-ignore-shared","state":true}]}})";
+  ATOLL_TRY([[maybe_unused]] std::string set, call(kWithoutMemory));
+  int fds[] = {file};
+  ATOLL_TRY([[maybe_unused]] std::string given,
+            call(R"({"execute":"getfd","arguments":{"fdname":"state"}})", fds));
+  return {};
+}
+
+Result<void> Monitor::await(std::string_view command, std::string_view wanted,
+                            std::string_view refused) {
+  for (int i = 0; i < kMaxTries; ++i) {
+    ATOLL_TRY(std::string answer, call(command));
+    if (answer.find(wanted) != answer.npos) return {};
+    if (answer.find(refused) != answer.npos) return Error(Code::kUnavailable, "QEMU: " + answer);
+    usleep(kPauseMicroseconds);
+  }
+  return Error::from_errno("await QEMU", ETIMEDOUT);
+}
+
+Result<void> Monitor::save(int file) {
+  ATOLL_TRY_VOID(prepare(file));
+  ATOLL_TRY([[maybe_unused]] std::string begun,
+            call(R"({"execute":"migrate","arguments":{"uri":"fd:state"}})"));
+  return await(R"({"execute":"query-migrate"})", R"("status": "completed")",
+               R"("status": "failed")");
+}
+
+Result<void> Monitor::restore(int file) {
+  ATOLL_TRY_VOID(prepare(file));
+  ATOLL_TRY([[maybe_unused]] std::string begun,
+            call(R"({"execute":"migrate-incoming","arguments":{"uri":"fd:state"}})"));
+  return await(R"({"execute":"query-status"})", R"("status": "running")",
+               R"("status": "internal-error")");
+}
+
+}  // namespace atl::microvm
