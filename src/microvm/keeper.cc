@@ -37,7 +37,7 @@ namespace {
 constexpr uint32_t kProbeLeaf = 0;
 constexpr uint32_t kFormatLeaf = 1;
 constexpr uint32_t kMachineLeaf = 2;
-constexpr int kPatienceMs = 20'000;
+constexpr int kPatienceMs = 60'000;
 constexpr size_t kMaxProgramBytes = 64 << 20;
 constexpr const char* kModulesDirectory = "/usr/lib/modules";
 constexpr const char* kSudo = "/run/atoll/bin/sudo";

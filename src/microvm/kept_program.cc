@@ -22,7 +22,7 @@ namespace atl::microvm {
 namespace {
 
 constexpr int kRestPauseMs = 200;  // of silence, before it is frozen
-constexpr int kRebirthMs = 10'000;
+constexpr int kRebirthMs = 60'000;
 
 // Accepts whoever connects; the newest wins.
 Result<void> accept_newest(int listener, Relay& relay) {

@@ -10,8 +10,8 @@
 namespace atl::microvm {
 namespace {
 
-constexpr int kPatienceMs = 10'000;
-constexpr int kMaxTries = 5'000;
+constexpr int kPatienceMs = 60'000;
+constexpr int kMaxTries = 30'000;
 constexpr unsigned kPauseMicroseconds = 2'000;
 constexpr size_t kMaxLineBytes = 64 * 1024;
 constexpr int kMaxEvents = 1'000;  // before an answer

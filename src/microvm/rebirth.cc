@@ -16,7 +16,7 @@
 namespace atl::microvm {
 namespace {
 
-constexpr int kPatienceMs = 5000;
+constexpr int kPatienceMs = 30'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
 
 // Both calls: without the second the kernel goes on with the numbers that all copies have until it

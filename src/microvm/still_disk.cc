@@ -13,7 +13,7 @@
 namespace atl::microvm {
 namespace {
 
-constexpr int kLongestMs = 20'000;
+constexpr int kLongestMs = 60'000;
 
 [[noreturn]] void hold(int mount, const Fd& asker) {
   // Most of what is to be written is written while everything still runs.

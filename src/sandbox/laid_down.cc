@@ -15,7 +15,7 @@ namespace atl::sandbox {
 
 namespace {
 
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kPatience{90};
 constexpr uint32_t kChannel = 3;
 constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
 

@@ -8,7 +8,7 @@ namespace atl::sandbox {
 namespace {
 
 constexpr std::chrono::seconds kWritingTime{60};
-constexpr std::chrono::seconds kAnswerTime{10};
+constexpr std::chrono::seconds kAnswerTime{60};
 constexpr std::string_view kAbout = "have the files stand still";
 
 }  // namespace
