@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "microvm/rebirth.h"
 #include "microvm/relay_frame.h"
 
 namespace {
@@ -16,6 +17,12 @@ struct Taken {
   std::string frames;  // encoded again
   bool failed = false;
 };
+
+size_t most_bytes(RelayKind kind) {
+  if (kind == RelayKind::kData) return kMaxRelayBytes;
+  if (kind == RelayKind::kClock || kind == RelayKind::kRest) return sizeof(int64_t);
+  return kind == RelayKind::kReborn ? sizeof(Rebirth) : 0;
+}
 
 Taken take_all(std::string_view bytes, size_t piece) {
   Taken taken;
@@ -31,10 +38,7 @@ Taken take_all(std::string_view bytes, size_t piece) {
       if (taken.failed) return taken;
       if (!*whole) break;
       ATOLL_CHECK(frame.data.size() == frame.header.bytes);
-      RelayKind kind = frame.header.kind;
-      bool has_number = kind == RelayKind::kClock || kind == RelayKind::kRest;
-      size_t most = kind == RelayKind::kData ? kMaxRelayBytes : has_number ? sizeof(int64_t) : 0;
-      ATOLL_CHECK(frame.data.size() <= most);
+      ATOLL_CHECK(frame.data.size() <= most_bytes(frame.header.kind));
       taken.frames += encode_relay(frame.header.kind, frame.header.connection, frame.data);
     }
     // Never more than one frame is waited for.
