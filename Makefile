@@ -34,7 +34,7 @@ quickstart: build ## start Atoll on 127.0.0.1:4700 and run the first sandbox
 test: ## run every test; the last line counts them
 	@tools/setup test
 	@$(MAKE) --no-print-directory images IMAGES="$(TEST_IMAGES)"
-	@for wall in gvisor microvm; do tools/build-template "templates/$$wall" build/images || echo "$$wall is not tried: its image was not built"; done
+	@for wall in gvisor gvisor-debian microvm; do tools/build-template "templates/$$wall" build/images || echo "$$wall is not tried: its image was not built"; done
 	@tools/test
 
 test-long: ## the same with the long variants of the tests, and in a guest with Linux 6.1

@@ -4,7 +4,8 @@
 #
 # Others may begin from its memory while it waits (docs/internals/warm.md): whoever finds another
 # socket than the one it said "ready" to is a copy, and makes anew what must not be the same twice.
-# A rehearsal has it do so ahead of its program, and say "ready" once more.
+# A rehearsal has it do so ahead of its program, and say "ready" once more. Where a whole machine is
+# copied the socket is the same, and the agent beside it says so before anybody else says anything.
 #
 # A message is its length (4 bytes, little-endian) and fields that end in a zero byte: the code,
 # then the whole environment. An empty one makes it the interpreter of a context instead
@@ -49,7 +50,7 @@ def _atoll_wait(make_context):
     gc.collect()
     gc.freeze()  # so that a collection at the end looks at the program's own objects only
     message = b""
-    rehearsal = b"\xff\xff\xff\xff"  # longer than any message
+    rehearsal, renewal = b"\xff\xff\xff\xff", b"\xfe\xff\xff\xff"  # longer than any message
     while not message:
         os.write(control, b"ready\n")
         while len(message) < 4 or len(message) < 4 + int.from_bytes(message[:4], "little"):
@@ -57,14 +58,15 @@ def _atoll_wait(make_context):
             if not piece:
                 os._exit(0)
             message += piece
-            if message == rehearsal:
+            if message in (rehearsal, renewal):
                 break
         found = os.fstat(control).st_ino
-        if found != socket:
+        if found != socket or message == renewal:
             socket = found
             _atoll_renew(hooks)
         if message == rehearsal:
             _atoll_rehearse(modules)
+        if message in (rehearsal, renewal):
             message = b""
     if len(message) == 4:
         serve_context()
@@ -109,8 +111,12 @@ def _atoll_renew(hooks):
         modules["numpy.random"].seed()
     if "tempfile" in modules:
         modules["tempfile"]._name_sequence = None
-    if "uuid" in modules:
-        modules["uuid"]._node = modules["uuid"]._last_timestamp = None
+    if "uuid" in modules:  # the C library would go on with the node and the sequence that it has
+        uuid = modules["uuid"]
+        uuid._generate_time_safe = uuid._last_timestamp = None
+        uuid._node = uuid._random_getnode()
+    if "multiprocessing.process" in modules:
+        modules["multiprocessing.process"].current_process().authkey = os.urandom(32)
     if "platform" in modules:
         modules["platform"]._uname_cache = None
 

@@ -26,9 +26,9 @@ Result<Fd> watch_children() {
   return fd;
 }
 
-Place place_of(const GuestLimits& guest) {
-  if (guest.memory_bytes == 0) return Place::kJail;
-  return guest.kind == GuestKind::kSentry ? Place::kSentry : Place::kMachine;
+AgentPlace place_of(const GuestLimits& guest) {
+  if (guest.memory_bytes == 0) return AgentPlace::kJail;
+  return guest.kind == GuestKind::kSentry ? AgentPlace::kSentry : AgentPlace::kMachine;
 }
 
 }  // namespace
@@ -56,9 +56,9 @@ Result<Agent> Agent::create(Birth birth) {
   OfLeaves of_leaves = birth.spawner ? OfLeaves::kNotCounted : OfLeaves::kCounted;
   ATOLL_TRY(Launcher made, Launcher::create(std::move(birth.spawner)));
   auto launcher = std::make_unique<Launcher>(std::move(made));
-  Place place = place_of(birth.guest);
+  AgentPlace place = place_of(birth.guest);
   std::optional<LimitWatch> limits;
-  if (place == Place::kSentry) {
+  if (place == AgentPlace::kSentry) {
     launcher->limit_leaves(birth.guest.pids);
     // The count of refused forks is the watch's own.
     limits.emplace(birth.guest, Fd(fcntl(birth.pids_events.get(), F_DUPFD_CLOEXEC, 0)));
@@ -69,11 +69,11 @@ Result<Agent> Agent::create(Birth birth) {
   ATOLL_TRY(Fd root, open_file("/", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd children, watch_children());
   auto events = open_at(birth.cgroup.get(), "cgroup.events", O_RDONLY);
-  if (!events && place != Place::kSentry) return std::move(events).error();
+  if (!events && place != AgentPlace::kSentry) return std::move(events).error();
   Fd cgroup(fcntl(birth.cgroup.get(), F_DUPFD_CLOEXEC, 0));
   if (!cgroup) return Error::system("dup cgroup");
   ChannelTable channels(std::move(cgroup), *launcher);
-  if (place == Place::kMachine) channels.offer_still_files(birth.rest.get());
+  if (place != AgentPlace::kJail) channels.offer_still_files(birth.rest.get());
   ExecTable execs({.cgroup = std::move(birth.cgroup),
                    .launcher = *launcher,
                    .counters = std::move(counters),
@@ -250,7 +250,7 @@ std::optional<std::string> Agent::next_report() {
 // Whoever wants to know may stop all of this until there is something to read.
 void Agent::tell_rest() {
   bool told_all = connection_ && connection_->welcomed() && !connection_->wants_write();
-  bool idle = execs_.is_empty(ExecTable::Left::kNothing) && channels_.is_empty() &&
+  bool idle = execs_.is_empty(ExecTable::Left::kWaiting) && channels_.is_empty() &&
               sudo_.is_empty() && !more_to_reap_;
   if (!told_all || !idle) return;
   RestNote note{connections_, connection_->received_bytes()};
@@ -266,6 +266,7 @@ void Agent::be_reborn() {
   if (count != static_cast<ssize_t>(nonce.size())) return;
   nonce_ = nonce;
   drop_connection();
+  execs_.handle({Source::kRebirth});
   char done = 0;
   (void)send(rest_.get(), &done, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

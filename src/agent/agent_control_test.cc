@@ -1,7 +1,10 @@
 // Programs that are started ahead, wait at their control socket, and are told to begin.
+#include <sys/socket.h>
+
 #include <thread>
 
 #include "agent/channel_fixture_test.h"
+#include "agent/rest_note.h"
 #include "agent/still_files.h"
 
 namespace atl::agent {
@@ -9,6 +12,8 @@ namespace {
 
 class AgentControl : public FileTest {
  protected:
+  explicit AgentControl(TestLimits limits = {}) : FileTest(limits) {}
+
   static constexpr uint32_t kExec = 7;
 
   void start(const std::string& script) {
@@ -117,6 +122,72 @@ TEST_P(AgentControl, InAJailNobodyMakesFilesStandStill) {
   uint32_t channel = channels_.open_control({kStillFiles, std::nullopt});
   ASSERT_TRUE(channels_.wait_closed(channel));
   EXPECT_EQ(channels_.at(channel).close->system_errno, EOPNOTSUPP);
+}
+
+// The agent of a machine that begins with the memory of another.
+class AgentReborn : public AgentControl {
+ protected:
+  AgentReborn() : AgentControl({.is_noted = true}) {}
+  // As /init tells it; true when the agent has answered.
+  bool be_reborn() {
+    std::array<unsigned char, kNonceBytes> nonce;
+    nonce.fill(7);
+    if (send(sandbox_.notes(), nonce.data(), nonce.size(), 0) != ssize_t{kNonceBytes}) return false;
+    char note[sizeof(RestNote)];
+    ssize_t count = 0;
+    while ((count = recv(sandbox_.notes(), note, sizeof note, 0)) > 1) {
+    }
+    return count == 1;
+  }
+};
+ATOLL_FILE_TESTS(AgentReborn);
+
+TEST_P(AgentReborn, RestsWhileAProgramWaitsAndNotWhileItRuns) {
+  start("while read x <&5; do echo got $x; done");
+  RestNote note;
+  auto noted = [&] {
+    return recv(sandbox_.notes(), &note, sizeof note, MSG_DONTWAIT) == ssize_t{sizeof note};
+  };
+  ASSERT_TRUE(daemon_.run_until(noted));
+  uint32_t begun = begin("work\n");
+  ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(kExec).out == "got work\n"; }));
+  while (noted()) {  // of the time before
+  }
+  channels_.send(begun, "more\n");
+  ASSERT_TRUE(
+      daemon_.run_until([&] { return daemon_.record(kExec).out == "got work\ngot more\n"; }));
+  EXPECT_FALSE(noted()) << "it runs";
+  channels_.end(begun);
+  daemon_.finish(kExec);
+}
+
+TEST_P(AgentReborn, WhatWaitsIsToldFirstAndLivesOn) {
+  start("head -c 4 <&5 | od -An -tx1 >&5; read x <&5; echo got $x; read y <&5");
+  uint32_t before = daemon_.record(kExec).pid.value_or(0);
+  ASSERT_TRUE(be_reborn());
+  Hello hello = daemon_.connect();
+  EXPECT_EQ(hello.nonce[0], 7);
+  ASSERT_EQ(hello.execs.size(), 1u);
+  EXPECT_EQ(hello.execs[0].exec, kExec);
+  uint32_t channel = channels_.open_control({kExec, std::nullopt});
+  ASSERT_TRUE(hears(channel, " fe ff ff ff\n")) << channels_.at(channel).bytes;
+  EXPECT_EQ(daemon_.record(kExec).started_frames, 2);
+  EXPECT_EQ(daemon_.record(kExec).pid, before);
+  channels_.give_up(channel);
+  ASSERT_TRUE(channels_.wait_closed(channel));
+  uint32_t begun = begin("work\n");
+  ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(kExec).out == "got work\n"; }));
+  channels_.send(begun, "end\n");
+  EXPECT_EQ(daemon_.finish(kExec).exit->cause, Cause::kProgram);
+}
+
+TEST_P(AgentReborn, WhatWaitsOutlivesOneConnectionOnly) {
+  start("cat <&5 >/dev/null");
+  ASSERT_TRUE(be_reborn());
+  daemon_.connect();
+  ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(kExec).started_frames == 2; }));
+  daemon_.connect();
+  EXPECT_EQ(daemon_.finish(kExec).exit->cause, Cause::kUnbegun);
 }
 
 class AgentSpeech : public AgentControl {

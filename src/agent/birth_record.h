@@ -49,9 +49,11 @@ inline constexpr const char* kKeeperRole = "keeper";
 // The same where it is gVisor's.
 inline constexpr const char* kSentryKeeperRole = "sentry-keeper";
 
-// What stands between the programs and the jail: a machine with a kernel of its own, or gVisor's
-// sentry, a kernel that is a program.
-enum class GuestKind : uint32_t { kMachine = 0, kSentry = 1 };
+// What stands between the programs and the jail: a machine with a kernel of its own, emulated or
+// with the help of the host's processor (KVM), or gVisor's sentry, a kernel that is a program.
+enum class GuestKind : uint16_t { kMachine = 0, kSentry = 1, kHardwareMachine = 2 };
+// kLender: no sandbox becomes it, for it may be laid down (still_files.h).
+enum class GuestPurpose : uint16_t { kSandbox = 0, kLender = 1 };
 
 // What is enforced inside of a machine, where the warden's groups do not reach. All zero: there is
 // none.
@@ -62,6 +64,7 @@ struct GuestLimits {
   uint32_t pids;
   uint32_t open_files;  // of each process, soft and hard
   GuestKind kind;
+  GuestPurpose purpose = GuestPurpose::kSandbox;
 };
 static_assert(sizeof(GuestLimits) == 32);
 

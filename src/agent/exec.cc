@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/file_protocol.h"
 #include "agent/terminal.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr uint8_t kNotFoundCode = 127;
 constexpr uint8_t kNotExecutableCode = 126;
 constexpr uint64_t kMuchWrittenBytes = 1024 * 1024;
+constexpr std::string_view kRenew("\xfe\xff\xff\xff");  // longer than any message
 
 uint64_t micros_between(SteadyTime from, SteadyTime to) {
   // Rounded up: nothing takes no time.
@@ -84,6 +86,7 @@ void Exec::handle(Source source, int null_device) {
   if (source == Source::kStdout) output(Stream::kStdout).read_some(null_device);
   if (source == Source::kStderr) output(Stream::kStderr).read_some(null_device);
   if (source == Source::kStdin) input_.ready();
+  if (source == Source::kRebirth) is_reborn_ = waits_;
   if (source == Source::kSpeech) {
     speech_.noticed(outputs_);
     take_printed(null_device);
@@ -277,7 +280,7 @@ bool Exec::resize(std::string_view payload) {
 }
 
 std::optional<Remains> Exec::take_remains() {
-  if (!ended() || remains_taken_) return std::nullopt;
+  if (state() != State::kEnded || remains_taken_) return std::nullopt;
   remains_taken_ = true;
   return Remains(program_.leaf(), output(Stream::kStdout).release(),
                  output(Stream::kStderr).release(), program_.joining());
@@ -301,7 +304,7 @@ std::optional<std::string> Exec::next_report() {
     next_stream_ = stream == Stream::kStdout ? Stream::kStderr : Stream::kStdout;
     if (auto frame = next_output(stream, output(stream).stream().unsent())) return frame;
   }
-  if (!ended() || end_told_) return std::nullopt;
+  if (state() != State::kEnded || end_told_) return std::nullopt;
   end_told_ = end_was_told_ = true;
   return phase_ == Phase::kFailed ? encode(number(), failed_) : encode(number(), exit_);
 }
@@ -316,7 +319,7 @@ std::optional<std::string> Exec::next_output(Stream which, std::string_view unse
 
 bool Exec::resume(const ExecOffsets& offsets) {
   // Whoever was to tell it to begin has gone with the old connection.
-  if (waits_) program_.kill();
+  if (waits_ && !(std::exchange(is_reborn_, false) && renew())) program_.kill();
   if (!stream(Stream::kStdout).resume_from(offsets.stdout_offset)) return false;
   if (!stream(Stream::kStderr).resume_from(offsets.stderr_offset)) return false;
   if (!stream(Stream::kSpeech).resume_from(offsets.speech_offset)) return false;
@@ -324,6 +327,12 @@ bool Exec::resume(const ExecOffsets& offsets) {
   end_told_ = false;
   input_.repeat_report();
   return true;
+}
+
+// In the words of the runtimes. It comes before anything that a program could be told.
+bool Exec::renew() {
+  return send(control_.get(), kRenew.data(), kRenew.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+         static_cast<ssize_t>(kRenew.size());
 }
 
 ExecOffsets Exec::offsets() const {

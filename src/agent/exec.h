@@ -42,7 +42,10 @@ class Exec {
   void launched(Result<Launched> outcome);
 
   void add_watches(PollSet& polls) const;
-  // The start report or output has arrived. `null_device` swallows output beyond the limit.
+  // The start report or output has arrived. `null_device` swallows output beyond the limit. Or its
+  // machine begins with the memory of another (kRebirth): what waits outlives the next new
+  // connection, if that welcomes it. Then it is told to make anew what must not be the same twice,
+  // before it can be told anything else, and says that it is ready once more.
   void handle(Source source, int null_device);
   // True if it ended in a way that a full layer might explain: its end waits for layer_checked().
   [[nodiscard]] bool reaped(const Death& death, Counters& counters, int null_device);
@@ -50,7 +53,12 @@ class Exec {
   // Takes the output that is there, as far as its windows allow. False: some of it is not sent.
   bool settle(int null_device);
 
-  bool ended() const { return phase_ == Phase::kOver || phase_ == Phase::kFailed; }
+  // kWaits: a controlled program that is up and has not begun.
+  enum class State : uint8_t { kWaits, kRuns, kEnded };
+  State state() const {
+    if (phase_ == Phase::kOver || phase_ == Phase::kFailed) return State::kEnded;
+    return waits_ && phase_ == Phase::kRunning ? State::kWaits : State::kRuns;
+  }
   // Once, when it has ended: what it leaves behind.
   std::optional<Remains> take_remains();
 
@@ -80,6 +88,7 @@ class Exec {
   }
   uint32_t number() const { return program_.leaf().number(); }
 
+  bool renew();
   bool acknowledge(std::string_view payload);
   bool signal(std::string_view payload);
   bool grant(std::string_view payload, Counters& counters);
@@ -110,6 +119,7 @@ class Exec {
   Fd control_;
   ControlMode control_mode_;
   bool waits_ = false;                   // a controlled program that has not begun
+  bool is_reborn_ = false;               // and nobody has connected since
   std::optional<uint8_t> failure_code_;  // the program could not be executed
   StartFailed failed_ = {};
   Exit exit_ = {};

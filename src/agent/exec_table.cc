@@ -118,7 +118,7 @@ void ExecTable::forget(uint32_t number) {
   auto found = execs_.find(number);
   if (found == execs_.end()) return;
   Exec& exec = found->second;
-  if (!exec.ended()) {
+  if (exec.state() != Exec::State::kEnded) {
     exec.program().kill();
     keep(number, Remains(exec.program().leaf(), Fd(), Fd(), Joining::kRefused));
   }
@@ -201,6 +201,9 @@ void ExecTable::handle(Watch watch) {
       return oom_.noticed(now());
     case Source::kFrozen:
       return freeze_noticed();
+    case Source::kRebirth:
+      for (auto& [number, exec] : execs_) exec.handle(watch.source, launcher_.null_device());
+      return;
     case Source::kSpawner:
       // It speaks only when spoken to, and that is waited for; so this is its end.
       return launcher_.spawner_ended();
@@ -269,7 +272,7 @@ void ExecTable::put_off(SteadyTime since) {
 }
 
 void ExecTable::notice_standstill(SteadyTime current) {
-  if (place_ == Place::kJail) return;
+  if (place_ == AgentPlace::kJail) return;
   if (looks_at_ && current > *looks_at_ + kStandstill) {
     put_off(*looks_at_);
     // Set anew, the quota has no debt: it counts that time as used, and nothing would run for as

@@ -2,6 +2,7 @@
 // by number; an event for one that is gone meanwhile is nothing.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,7 +25,7 @@ struct ReapedChild {
 
 // A machine may stand still as a whole, while its clock goes on and nobody inside is told; so may
 // gVisor's sentry, whose groups enforce no limit of memory besides.
-enum class Place : uint8_t { kJail, kMachine, kSentry };
+enum class AgentPlace : uint8_t { kJail, kMachine, kSentry };
 
 class ExecTable {
  public:
@@ -35,7 +36,7 @@ class ExecTable {
     OomWatch oom;
     LayerProbe layer;
     FreezeWatch freeze;
-    Place place;
+    AgentPlace place;
     std::optional<LimitWatch> limits = {};  // in a sentry
   };
   explicit ExecTable(Parts parts);
@@ -67,10 +68,13 @@ class ExecTable {
   // Before the agent waits, with all reports sent: also removes what ended execs left behind.
   std::optional<SteadyTime> next_deadline();
   void check_deadlines();
-  // Nothing runs and nothing is left to tell; kNothing: nor is anything left of what ran.
-  enum class Left : uint8_t { kAnything, kNothing };
+  // Nothing runs and nothing is left to tell; kWaiting: nor is anything left of what ran, but there
+  // may be programs that wait for their beginning.
+  enum class Left : uint8_t { kAnything, kWaiting };
   bool is_empty(Left left) const {
-    return execs_.empty() && (left == Left::kAnything || remains_.empty());
+    if (left == Left::kAnything) return execs_.empty();
+    auto waits = [](const auto& entry) { return entry.second.state() == Exec::State::kWaits; };
+    return std::all_of(execs_.begin(), execs_.end(), waits) && remains_.empty();
   }
 
  private:
@@ -99,7 +103,7 @@ class ExecTable {
   OomWatch oom_;
   LayerProbe layer_;
   FreezeWatch freeze_;
-  Place place_;
+  AgentPlace place_;
   std::optional<LimitWatch> limit_watch_;
   std::optional<SteadyTime> looks_at_;  // again, in a machine
   std::map<uint32_t, Exec> execs_;

@@ -24,6 +24,7 @@
 #include <chrono>
 
 #include "agent/birth_record.h"
+#include "agent/rest_note.h"
 #include "agent/sudo_protocol.h"
 #include "base/check.h"
 #include "base/file.h"
@@ -74,6 +75,7 @@ Fd copy_program() {
 struct BirthFds {
   Fd listener, cgroup, record, program, go;
   std::array<Fd, 4> counters;
+  Fd notes = {};
 };
 
 void place(int from, int to) { ATOLL_CHECK(dup2(from, to) == to); }
@@ -153,6 +155,7 @@ void make_sudo_listener() {
   place(fds.record.get(), kBirthFd);
   for (int i = 0; i < 4; ++i)
     if (fds.counters[i]) place(fds.counters[i].get(), kMemoryEventsFd + i);
+  if (fds.notes) place(fds.notes.get(), kRestFd);
   fexecve(fds.program.get(), agent_arguments, environment);
   _exit(1);
 }
@@ -281,6 +284,12 @@ void TestSandbox::launch() {
                   lifted(copy_program()),
                   lifted(Fd(go[0])),
                   open_counters()};
+  if (limits_.is_noted) {
+    auto pair = linux::make_socket_pair(SOCK_SEQPACKET);
+    ATOLL_CHECK(pair.ok());
+    notes_ = lifted(std::move(pair->ours));
+    fds.notes = lifted(std::move(pair->theirs));
+  }
   auto child = linux::clone_process(
       {.flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS, .cgroup = own->get()});
   ATOLL_CHECK(child.ok());

@@ -29,6 +29,7 @@ struct TestLimits {
   uint32_t pids = 0;          // 0: none; the spawner counts too
   OnOom on_oom = OnOom::kEndExec;
   uint64_t root_bytes = 0;  // 0: the host's root; else a root of its own on a tmpfs of this size
+  bool is_noted = false;    // it is born with a socket for its notes, as in a machine
 };
 
 class TestSandbox {
@@ -42,6 +43,7 @@ class TestSandbox {
   Fd connect() const;
   pid_t agent_pid() const { return pid_; }
   pid_t spawner_pid() const { return spawner_pid_; }
+  int notes() const { return notes_.get(); }
   // Names of the leaves that exist.
   std::vector<std::string> leaves() const;
   bool agent_is_alive() const;
@@ -67,6 +69,7 @@ class TestSandbox {
   std::string directory_;
   Fd listener_;
   Fd pidfd_;
+  Fd notes_;
   pid_t pid_ = 0;
   pid_t spawner_pid_ = 0;
 };

@@ -44,6 +44,7 @@ bool is_from_agent(FrameType type) {
     case FrameType::kOutput:
     case FrameType::kExit:
     case FrameType::kInputTaken:
+    case FrameType::kFarewell:
     case FrameType::kChannelData:
     case FrameType::kChannelEnd:
     case FrameType::kChannelCredit:
@@ -106,6 +107,8 @@ std::string_view frame_name(FrameType type) {
       return "exit";
     case FrameType::kInputTaken:
       return "input_taken";
+    case FrameType::kFarewell:
+      return "farewell";
   }
   return "unknown";
 }

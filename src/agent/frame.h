@@ -47,6 +47,7 @@ enum class FrameType : uint8_t {
   kOutput = 67,
   kExit = 68,
   kInputTaken = 69,
+  kFarewell = 70,  // instead of kHello; see farewell.h
 };
 
 struct Frame {

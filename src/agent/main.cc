@@ -2,8 +2,9 @@
 // atoll-agent spawner    its helper where limits are in v1 cgroups; descriptor 3 is the agent's
 // socket
 // atoll-agent keeper     process 1 of a jail in which a machine runs, with the agent in that
-// atoll-agent sentry-keeper, sentry, sentry-guest    process 1 of a jail in which gVisor runs, what
-//                        becomes gVisor's sentry, and process 1 inside of that, the agent
+// atoll-agent sentry-keeper, sentry, sentry-guest, sentry-guest-copy    process 1 of a jail in
+//                        which gVisor runs, what becomes gVisor's sentry, and process 1 inside of
+//                        that, which executes a copy of itself, the agent
 // /init                  the first process of that machine, which starts the agent there
 #include <malloc.h>
 #include <unistd.h>
@@ -37,7 +38,8 @@ Result<void> run(std::string_view mode) {
   if (mode == kKeeperRole) return microvm::run_keeper();
   if (mode == kSentryKeeperRole) return gvisor::run_keeper();
   if (mode == gvisor::kSentryRole) return gvisor::run_sentry();
-  if (mode == gvisor::kGuestRole) ATOLL_TRY_VOID(gvisor::become_agent());
+  if (mode == gvisor::kGuestRole) return gvisor::execute_copy();
+  if (mode == gvisor::kGuestCopyRole) ATOLL_TRY_VOID(gvisor::become_agent());
   return run_agent();
 }
 

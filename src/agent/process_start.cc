@@ -161,6 +161,7 @@ int take_file_rules(Plan& plan) {
 }
 
 int move_memory_marks(Plan& plan) {
+  if (plan.becomes == Becomes::kMachine) return prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   return plan.becomes == Becomes::kImprint ? set_memory_marks(kImprintFd) : 0;
 }
 

@@ -7,6 +7,7 @@
 //   atolld → kWelcome  the offsets atolld holds for each of them; an exec left out is killed and
 //                      forgotten
 // after which the agent sends output from those offsets on, and kInputTaken for each open input.
+// Where there is no agent any more, a kFarewell may come instead (farewell.h).
 //
 // Flow control is by credit: each output stream of each exec may have kWindowBytes sent but not
 // acknowledged. atolld acknowledges an offset when the bytes are in the exec's log file. When the

@@ -9,6 +9,7 @@
 namespace atl::agent {
 namespace {
 
+constexpr const char* kGoProgramFile = "/usr/lib/atoll/go-program";
 constexpr const char* kStatusFile = "/var/lib/dpkg/status";
 constexpr size_t kMaxStatusBytes = 4 << 20;
 constexpr size_t kMaxVersionBytes = 64;
@@ -17,7 +18,7 @@ constexpr std::string_view kUnknown = "unknown";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// A release is named after its day: 0.0~20240729.0-4.
+// A release is named after its day: 0.0~20240729.0-4, v0.0.0-20260905035102-160fafc42237.
 std::optional<std::chrono::sys_days> day_of(std::string_view version) {
   for (size_t at = 0; at + kDateDigits <= version.size(); ++at) {
     std::string_view date = version.substr(at, kDateDigits);
@@ -36,8 +37,24 @@ std::optional<std::chrono::sys_days> day_of(std::string_view version) {
   return std::nullopt;
 }
 
-// Of the paragraph of the package, and only what a version may be made of.
-std::string_view version_in(std::string_view status) {
+// Only what a version may be made of.
+std::string_view plain_or_unknown(std::string_view version) {
+  constexpr std::string_view kLetters =
+      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.+-:~";
+  bool plain = !version.empty() && version.size() <= kMaxVersionBytes &&
+               version.find_first_not_of(kLetters) == version.npos;
+  return plain ? version : kUnknown;
+}
+
+std::string_view version_in_record(std::string_view record) {
+  constexpr std::string_view kRunsc = "/usr/bin/runsc gvisor.dev/gvisor ";
+  if (!record.starts_with(kRunsc)) return kUnknown;
+  record.remove_prefix(kRunsc.size());
+  return plain_or_unknown(record.substr(0, record.find(' ')));
+}
+
+// Of the paragraph of the package.
+std::string_view version_in_status(std::string_view status) {
   size_t begin = status.find("Package: runsc\n");
   if (begin == status.npos || (begin > 0 && status[begin - 1] != '\n')) return kUnknown;
   std::string_view paragraph = status.substr(begin);
@@ -46,18 +63,14 @@ std::string_view version_in(std::string_view status) {
   size_t field = paragraph.find(kField);
   if (field == paragraph.npos) return kUnknown;
   std::string_view version = paragraph.substr(field + kField.size());
-  version = version.substr(0, version.find('\n'));
-  constexpr std::string_view kLetters =
-      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.+-:~";
-  bool plain = !version.empty() && version.size() <= kMaxVersionBytes &&
-               version.find_first_not_of(kLetters) == version.npos;
-  return plain ? version : kUnknown;
+  return plain_or_unknown(version.substr(0, version.find('\n')));
 }
 
 }  // namespace
 
-linux::Facts sentry_release(std::string_view status, std::chrono::system_clock::time_point now) {
-  std::string_view version = version_in(status);
+linux::Facts sentry_release(const ReleaseNotes& notes, std::chrono::system_clock::time_point now) {
+  std::string_view version = notes.go_program.empty() ? version_in_status(notes.packages)
+                                                      : version_in_record(notes.go_program);
   linux::Facts facts = {{"runsc.version", std::string(version)}};
   if (auto day = day_of(version)) {
     auto age = std::chrono::floor<std::chrono::days>(now) - *day;
@@ -67,8 +80,11 @@ linux::Facts sentry_release(std::string_view status, std::chrono::system_clock::
 }
 
 linux::Facts read_sentry_release() {
+  auto record = read_file(kGoProgramFile, kMaxStatusBytes);
   auto status = read_file(kStatusFile, kMaxStatusBytes);
-  return sentry_release(status ? *status : std::string(), std::chrono::system_clock::now());
+  ReleaseNotes notes = {.go_program = record ? std::string_view(*record) : std::string_view(),
+                        .packages = status ? std::string_view(*status) : std::string_view()};
+  return sentry_release(notes, std::chrono::system_clock::now());
 }
 
 }  // namespace atl::agent

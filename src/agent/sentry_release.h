@@ -1,5 +1,6 @@
-// Which release of gVisor runs a sentry: what the image that it comes from says of its package. Old
-// releases have holes that are known.
+// Which release of gVisor runs a sentry: what the image that it comes from says of it, as the
+// builder writes it down of a Go module, or dpkg of a package. Old releases have holes that are
+// known.
 #pragma once
 
 #include <chrono>
@@ -9,9 +10,15 @@
 
 namespace atl::agent {
 
-// `status` is a text as dpkg keeps it. "runsc.version", and "runsc.age_days" where the version says
-// of which day it is; "unknown" where there is no such package.
-linux::Facts sentry_release(std::string_view status, std::chrono::system_clock::time_point now);
+// Texts of the image; empty where it has none.
+struct ReleaseNotes {
+  std::string_view go_program;  // "<path> <module> <version> …", by builder/go_build.h
+  std::string_view packages;    // as dpkg keeps them
+};
+
+// "runsc.version", and "runsc.age_days" where the version says of which day it is; "unknown" where
+// neither names it.
+linux::Facts sentry_release(const ReleaseNotes& notes, std::chrono::system_clock::time_point now);
 
 // Of the root that this process has.
 linux::Facts read_sentry_release();

@@ -17,10 +17,13 @@
 namespace atl::agent {
 
 inline constexpr uint32_t kStillFiles = 0;  // in place of an exec's number
-// The same, of a machine: it is to be laid down, so that others can begin with its memory. It ends
-// with that, and whoever connects to its keeper from then on is given that memory: one byte, with
-// the sealed file beside it. A keeper that is launched with the disk of such a machine waits for
-// that file: a kImprint frame of this number, before the stream of its agent begins.
+// The same, of what was launched for it (GuestPurpose::kLender): it is to be laid down, so that
+// others can begin with its memory, and with the program that waits in it. It ends with that,
+// and whoever connects to its keeper from then on is given that memory: one byte, with the sealed
+// file beside it. A keeper that is launched with the disk of such a machine waits for that file: a
+// kImprint frame of this number, before the stream of its agent begins. It gets everything ready
+// and waits again, for as long as that connection lasts, for kBeginNote. What waited is in the
+// hello of that agent, and says once more that it is ready.
 inline constexpr uint32_t kLaidDown = UINT32_MAX;
 inline constexpr std::string_view kIsStill = "still\n";
 inline constexpr std::string_view kGoesOn = "goes on\n";
@@ -29,5 +32,6 @@ inline constexpr std::string_view kGoesOn = "goes on\n";
 // it: that one asks.
 inline constexpr char kStillNote = 'S';
 inline constexpr char kLayDownNote = 'L';
+inline constexpr char kBeginNote = 'B';
 
 }  // namespace atl::agent

@@ -50,7 +50,8 @@ constexpr Advice kAdvice[] = {
     {"pack_not_found", 404, "export it where it was built, or build it here from its folder"},
     {"image_missing", 503, "build the template again with `atoll template build`"},
     {"isolation_unavailable", 400,
-     "build what runs it with `atoll template build gvisor` or `microvm`, or ask for \"jail\""},
+     "build what runs it with `atoll template build gvisor` or `microvm`, or ask for a weaker "
+     "wall; `atoll doctor` says what this host lacks"},
     {"not_behind_this_wall", 400,
      "leave it out, or ask for \"jail\"; docs/isolation.md says what each wall does"},
     {"persistence_unavailable", 400, "ask for \"persistent\", which keeps files, or leave it out"},
@@ -63,6 +64,10 @@ constexpr Advice kAdvice[] = {
     {"landlock_unavailable", 400, kHostLacksExtra},
     {"time_namespace_unavailable", 400, kHostLacksExtra},
     {"simple_quotas_unavailable", 400, kHostLacksExtra},
+    {"hardware_virtualization_unavailable", 400,
+     "ask for \"isolation\": \"microvm\" too; GET /v1/limits and `atoll doctor` say whether "
+     "machines "
+     "have it here, and why not"},
     {"sandbox_not_found", 404,
      "list sandboxes with GET /v1/sandboxes; it may have reached its ttl or idle ttl"},
     {"name_taken", 409,

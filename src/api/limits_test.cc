@@ -129,6 +129,7 @@ TEST(Limits, WhatTheHostCannotEnforceIsRefusedWithItsOwnCodeAndNothingIsLeft) {
       {"landlock", "require"},
       {"time_namespace", "require"},
       {"simple_quotas", "require"},
+      {"hardware_virtualization", "require"},
   };
   ASSERT_EQ(std::size(kRefusals), warden::kLastRefusal);
   TestServer server;

@@ -31,6 +31,18 @@ ArchiveEntry::Type type_of(archive_entry* entry) {
   }
 }
 
+// ARCHIVE_WARN would mean that it starts a program to decompress.
+bool support_tar(archive* reader) {
+  return archive_read_support_filter_gzip(reader) == ARCHIVE_OK &&
+         archive_read_support_filter_zstd(reader) == ARCHIVE_OK &&
+         archive_read_support_filter_xz(reader) == ARCHIVE_OK &&
+         archive_read_support_format_tar(reader) == ARCHIVE_OK;
+}
+
+bool support_zip(archive* reader) {
+  return archive_read_support_format_zip_seekable(reader) == ARCHIVE_OK;
+}
+
 }  // namespace
 
 struct ArchiveFile::Source {
@@ -45,6 +57,13 @@ struct ArchiveFile::Source {
     if (count > 0) self->offset += count;
     *bytes = self->buffer.data();
     return count;
+  }
+  static la_int64_t seek(archive*, void* data, la_int64_t offset, int whence) {
+    auto* self = static_cast<Source*>(data);
+    auto size = static_cast<la_int64_t>(self->packed_bytes);
+    la_int64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? self->offset : size;
+    if (offset < -from || offset > size - from) return ARCHIVE_FATAL;
+    return self->offset = from + offset;
   }
 };
 
@@ -62,6 +81,14 @@ Error ArchiveFile::failure() const {
 }
 
 Result<ArchiveFile> ArchiveFile::open(int fd, UnpackBudget& budget) {
+  return open_as(fd, budget, support_tar);
+}
+
+Result<ArchiveFile> ArchiveFile::open_zip(int fd, UnpackBudget& budget) {
+  return open_as(fd, budget, support_zip);
+}
+
+Result<ArchiveFile> ArchiveFile::open_as(int fd, UnpackBudget& budget, Support support) {
   struct stat facts;
   if (fstat(fd, &facts) != 0) return Error::system("stat an archive");
   // Names are bytes to us; in the C locale libarchive fails for every one that is not ASCII. The
@@ -72,15 +99,12 @@ Result<ArchiveFile> ArchiveFile::open(int fd, UnpackBudget& budget) {
   source->packed_bytes = static_cast<uint64_t>(facts.st_size);
   std::unique_ptr<archive, Free> reader(archive_read_new());
   ATOLL_CHECK(reader != nullptr);
-  // ARCHIVE_WARN would mean that it starts a program to decompress.
-  bool supported = archive_read_support_filter_gzip(reader.get()) == ARCHIVE_OK &&
-                   archive_read_support_filter_zstd(reader.get()) == ARCHIVE_OK &&
-                   archive_read_support_filter_xz(reader.get()) == ARCHIVE_OK &&
-                   archive_read_support_format_tar(reader.get()) == ARCHIVE_OK;
-  if (!supported) return Error(Code::kUnsupported, "libarchive lacks gzip, zstd, xz or tar");
+  if (!support(reader.get())) return Error(Code::kUnsupported, "libarchive lacks a format");
   Source* borrowed = source.get();
   ArchiveFile made(std::move(source), std::move(reader), budget);
-  if (archive_read_open(made.reader_.get(), borrowed, nullptr, Source::read, nullptr) != ARCHIVE_OK)
+  archive* opened = made.reader_.get();
+  if (archive_read_set_seek_callback(opened, Source::seek) != ARCHIVE_OK ||
+      archive_read_open(opened, borrowed, nullptr, Source::read, nullptr) != ARCHIVE_OK)
     return made.failure();
   return made;
 }

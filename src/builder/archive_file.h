@@ -1,6 +1,7 @@
-// A tar archive that somebody else made, read entry by entry: pax, ustar and GNU; plain, or
-// compressed by gzip, zstd or xz. libarchive takes it apart in this process and never starts a
-// program; entries, bytes and the ratio of compression are bounded here. To be used in a jail.
+// An archive that somebody else made, read entry by entry: tar as pax, ustar and GNU write it,
+// plain, or compressed by gzip, zstd or xz; or zip. libarchive takes it apart in this process and
+// never starts a program; entries, bytes and the ratio of compression are bounded here. To be used
+// in a jail.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,8 @@ class ArchiveFile {
  public:
   // Reads `fd` from its beginning; it stays the caller's and must outlive the object.
   static Result<ArchiveFile> open(int fd, UnpackBudget& budget);
+  // As its directory at the end says.
+  static Result<ArchiveFile> open_zip(int fd, UnpackBudget& budget);
   ArchiveFile(ArchiveFile&&) noexcept;
   ~ArchiveFile();
 
@@ -61,6 +64,8 @@ class ArchiveFile {
   };
   ArchiveFile(std::unique_ptr<Source> source, std::unique_ptr<archive, Free> reader,
               UnpackBudget& budget);
+  using Support = bool (*)(archive* reader);
+  static Result<ArchiveFile> open_as(int fd, UnpackBudget& budget, Support support);
   Error failure() const;
   Result<void> charge(uint64_t bytes);
 

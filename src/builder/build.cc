@@ -74,8 +74,10 @@ class Build {
     ATOLL_TRY(std::string wanted, run_in_jail(workshop_.ground, jail(kOwning, {order_.file}),
                                               [this] { return open_pack(order_.file); }));
     crash_point("build.opened");
-    if (wanted == kFetchDebian || wanted == kFetchBoth) ATOLL_TRY_VOID(fetch_packages());
-    if (wanted == kFetchRegistry || wanted == kFetchBoth) ATOLL_TRY_VOID(fetch_layers());
+    auto wants = [&wanted](char what) { return wanted.find(what) != wanted.npos; };
+    if (wants(kFetchDebian)) ATOLL_TRY_VOID(fetch_packages());
+    if (wants(kFetchRegistry)) ATOLL_TRY_VOID(fetch_layers());
+    if (wants(kFetchGo)) ATOLL_TRY_VOID(build_go());
     crash_point("build.fetched");
     return stage(jail(kOwning, {}), unpack_source);
   }
@@ -99,6 +101,20 @@ class Build {
     Jail where = jail(kReading, credentials ? std::vector<int>{file} : std::vector<int>());
     where.network = Jail::Network::kHost;
     return stage(where, [file] { return fetch_registry(file); });
+  }
+
+  // The network is for what is not executed, or was found to be the toolchain that is pinned.
+  Result<void> build_go() {
+    Jail fetching = jail(0, {});
+    fetching.network = Jail::Network::kHost;
+    ATOLL_TRY_VOID(stage(fetching, fetch_go_zips));
+    ATOLL_TRY_VOID(stage(jail(kOwning, {}), unpack_go_zips));
+    Jail compiling = jail(0, {});
+    compiling.programs = Jail::Programs::kPinned;
+    Jail resolving = compiling;
+    resolving.network = Jail::Network::kHost;
+    ATOLL_TRY_VOID(stage(resolving, resolve_go_modules));
+    return stage(compiling, compile_go_program);
   }
 
   // A jail has made everything in there: no link is followed, and only a plain file will do.

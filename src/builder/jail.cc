@@ -60,10 +60,10 @@ Result<void> set_limits() {
 }
 
 Result<void> drop_rights(const Jail& jail) {
-  if (jail.programs == Jail::Programs::kFiltered)
-    ATOLL_TRY_VOID(linux::limit_bounding_set(jail.capabilities));
+  bool filtered = jail.programs != Jail::Programs::kAny;
+  if (filtered) ATOLL_TRY_VOID(linux::limit_bounding_set(jail.capabilities));
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::system("no_new_privs");
-  if (jail.programs != Jail::Programs::kFiltered) return {};
+  if (!filtered) return {};
   ATOLL_TRY_VOID(
       linux::set_capabilities({.effective = jail.capabilities, .permitted = jail.capabilities}));
   return linux::load_syscall_filter(agent::exec_filter());

@@ -31,6 +31,7 @@ struct Jail {
   enum class Network : unsigned char { kNone, kHost };
   enum class Programs : unsigned char {
     kFiltered,  // the system call filter of sandboxes' programs, nothing on /build is executed
+    kPinned,    // that filter; executes what an earlier stage has found to be what it should be
     kAny,       // may make namespaces and execute what it fetched
   };
   Network network = Network::kNone;

@@ -140,20 +140,33 @@ TEST_F(JailTest, CannotMountMakeNamespacesOrDevices) {
             "nonono");
 }
 
-TEST_F(JailTest, RunsNothingFromItsDirectory) {
-  EXPECT_EQ(run([]() -> Result<std::string> {
-              std::filesystem::copy_file("/usr/bin/true", "/build/program");
-              const char* arguments[] = {"/build/program", nullptr};
-              pid_t child = fork();
-              if (child == 0) {
-                execv(arguments[0], const_cast<char**>(arguments));
-                _exit(42);
-              }
-              int status = 0;
-              waitpid(child, &status, 0);
-              return std::to_string(WEXITSTATUS(status));
-            }),
-            "42");
+// Its exit code, or 42: it could not be executed.
+Result<std::string> run_own_program() {
+  std::filesystem::copy_file("/usr/bin/true", "/build/program");
+  const char* arguments[] = {"/build/program", nullptr};
+  pid_t child = fork();
+  if (child == 0) {
+    execv(arguments[0], const_cast<char**>(arguments));
+    _exit(42);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return std::to_string(WEXITSTATUS(status));
+}
+
+TEST_F(JailTest, RunsNothingFromItsDirectory) { EXPECT_EQ(run(run_own_program), "42"); }
+
+TEST_F(JailTest, WhatIsPinnedIsRunThereBehindTheSameFilter) {
+  Jail where = jail();
+  where.programs = Jail::Programs::kPinned;
+  EXPECT_EQ(run(where, run_own_program), "0");
+  EXPECT_EQ(run(where,
+                []() -> Result<std::string> {
+                  bool mounted = mount("none", "/tmp", "tmpfs", 0, nullptr) == 0;
+                  bool unshared = unshare(CLONE_NEWUSER) == 0;
+                  return yes_or_no(mounted) + yes_or_no(unshared);
+                }),
+            "nono");
 }
 
 TEST_F(JailTest, HasOnlyTheDescriptorsItIsGiven) {

@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
   // For fetch stages, which inherit it.
   if (!options->npm_registry.empty())
     setenv("npm_config_registry", options->npm_registry.c_str(), 1);
+  if (!options->go_proxy.empty()) setenv("GOPROXY", options->go_proxy.c_str(), 1);
   Result<void> result = run(*options);
   if (result) return 0;
   log_error("the builder stops", {result.error()});

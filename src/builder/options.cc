@@ -26,8 +26,8 @@ Result<Options> parse_options(std::span<char* const> arguments) {
       has_uid = true;
       continue;
     }
-    if (name == "--npm-registry") {
-      options.npm_registry = value;
+    if (name == "--npm-registry" || name == "--go-proxy") {
+      (name == "--go-proxy" ? options.go_proxy : options.npm_registry) = value;
       continue;
     }
     std::string* path = name == "--state-dir" ? &options.state_dir

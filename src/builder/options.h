@@ -21,6 +21,7 @@ struct Options {
   std::string run_dir;
   std::string out_dir;       // not empty: build what comes on standard input and end
   std::string npm_registry;  // empty: as /etc/npmrc says, or the public one
+  std::string go_proxy;      // as GOPROXY; empty: the public one
   uid_t client_uid = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "builder/archive_file.h"
 #include "builder/debian.h"
 #include "builder/finish.h"
+#include "builder/go_build.h"
 #include "builder/kernel_image.h"
 #include "builder/npm.h"
 #include "builder/oci_layout.h"
@@ -90,6 +91,7 @@ Tree::Place keep_of_debian(store::TemplateKind kind) {
 
 Result<void> unpack_manifest_source(Tree& tree, const TemplateManifest& manifest) {
   UnpackBudget budget;
+  if (std::holds_alternative<store::EmptySource>(manifest.image)) return {};
   if (std::holds_alternative<store::DebianSource>(manifest.image)) {
     ATOLL_TRY(Fd tar, open_file(kDebianTar, O_RDONLY | O_NOFOLLOW));
     return unpack_into(tree, tar.get(), budget, keep_of_debian(manifest.kind));
@@ -125,6 +127,13 @@ Result<void> finish(Tree& tree) {
   return finish_tree(tree);
 }
 
+Result<std::string> with_go(Result<void> (*step)(const store::GoProgram& program)) {
+  ATOLL_TRY(TemplateManifest manifest, read_manifest());
+  if (!manifest.go) return Error(Code::kInvalid, "template.toml has changed");
+  ATOLL_TRY_VOID(step(*manifest.go));
+  return std::string();
+}
+
 }  // namespace
 
 Result<std::string> open_pack(int pack) {
@@ -133,12 +142,14 @@ Result<std::string> open_pack(int pack) {
   ATOLL_TRY(Tree tree, Tree::open(kPack));
   ATOLL_TRY_VOID(unpack_into(tree, pack, budget, {}));
   ATOLL_TRY(TemplateManifest manifest, read_manifest());
-  if (std::holds_alternative<store::DebianSource>(manifest.image))
-    return std::string(manifest.npm.empty() ? kFetchDebian : kFetchBoth);
-  if (std::holds_alternative<store::OciSource>(manifest.image)) return std::string(kFetchRegistry);
   if (std::holds_alternative<store::TemplateSource>(manifest.image))
     return Error(Code::kInvalid, "image.template: only atolld knows other templates");
-  return std::string(manifest.npm.empty() ? kFetchNothing : kFetchRegistry);
+  std::string wanted;
+  if (std::holds_alternative<store::DebianSource>(manifest.image)) wanted += kFetchDebian;
+  if (std::holds_alternative<store::OciSource>(manifest.image) || !manifest.npm.empty())
+    wanted += kFetchRegistry;
+  if (manifest.go) wanted += kFetchGo;
+  return wanted;
 }
 
 Result<std::string> fetch_debian() {
@@ -164,6 +175,17 @@ Result<std::string> fetch_registry(int credentials) {
   return std::string();
 }
 
+Result<std::string> fetch_go_zips() {
+  say("2/5 fetching a Go module");
+  return with_go(fetch_go);
+}
+
+Result<std::string> unpack_go_zips() { return with_go(unpack_go); }
+
+Result<std::string> resolve_go_modules() { return with_go(resolve_go); }
+
+Result<std::string> compile_go_program() { return with_go(compile_go); }
+
 Result<std::string> unpack_source() {
   say("3/5 unpacking");
   ATOLL_TRY(TemplateManifest manifest, read_manifest());
@@ -171,6 +193,7 @@ Result<std::string> unpack_source() {
   ATOLL_TRY_VOID(unpack_manifest_source(tree, manifest));
   UnpackBudget budget;
   ATOLL_TRY_VOID(install_npm(tree, manifest.npm, kNpm, budget));
+  if (manifest.go) ATOLL_TRY_VOID(install_go(tree, *manifest.go));
   ATOLL_TRY_VOID(take_out(tree, manifest.remove));
   if (manifest.kind != store::TemplateKind::kToolbox) ATOLL_TRY_VOID(finish(tree));
   if (manifest.kind == store::TemplateKind::kMonitor)

@@ -2,7 +2,8 @@
 // before left in /build:
 //
 //   open    the pack            → pack/
-//   fetch   Debian or registry  → root.tar or oci/       the only one with the network
+//   fetch   Debian or registry  → root.tar or oci/       with the network
+//   Go      a module            → go/program             go_build.h
 //   unpack  archives            → root/
 //   write   root/               → image.erofs            by mkfs.erofs, nothing else running
 //
@@ -16,17 +17,22 @@
 
 namespace atl::builder {
 
-// Answers of open_pack(): what must be fetched.
-inline constexpr const char* kFetchNothing = "nothing";
-inline constexpr const char* kFetchDebian = "debian";
-inline constexpr const char* kFetchRegistry = "registry";
-inline constexpr const char* kFetchBoth = "both";
+// What must be fetched, in the answer of open_pack().
+inline constexpr char kFetchDebian = 'd';
+inline constexpr char kFetchRegistry = 'r';
+inline constexpr char kFetchGo = 'g';
 
 Result<std::string> open_pack(int pack);
 
 Result<std::string> fetch_debian();
 // Layers of an image, packages of npm. `credentials`: a file, or -1.
 Result<std::string> fetch_registry(int credentials);
+
+// The steps of go_build.h.
+Result<std::string> fetch_go_zips();
+Result<std::string> unpack_go_zips();
+Result<std::string> resolve_go_modules();
+Result<std::string> compile_go_program();
 
 // What open_pack() and the fetch have left.
 Result<std::string> unpack_source();

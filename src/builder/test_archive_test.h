@@ -30,11 +30,9 @@ struct TestEntry {
   int64_t modified = 1'600'000'000;
 };
 
-inline Fd make_archive(const std::vector<TestEntry>& entries, bool compressed = false) {
+// Takes the writer, whose format is set.
+inline Fd write_archive(archive* writer, const std::vector<TestEntry>& entries) {
   Fd file(memfd_create("archive", MFD_CLOEXEC));
-  archive* writer = archive_write_new();
-  archive_write_set_format_pax(writer);
-  if (compressed) archive_write_add_filter_gzip(writer);
   EXPECT_EQ(archive_write_open_fd(writer, file.get()), ARCHIVE_OK);
   for (const TestEntry& one : entries) {
     archive_entry* entry = archive_entry_new();
@@ -55,6 +53,19 @@ inline Fd make_archive(const std::vector<TestEntry>& entries, bool compressed = 
   archive_write_close(writer);
   archive_write_free(writer);
   return file;
+}
+
+inline Fd make_archive(const std::vector<TestEntry>& entries, bool compressed = false) {
+  archive* writer = archive_write_new();
+  archive_write_set_format_pax(writer);
+  if (compressed) archive_write_add_filter_gzip(writer);
+  return write_archive(writer, entries);
+}
+
+inline Fd make_zip(const std::vector<TestEntry>& entries) {
+  archive* writer = archive_write_new();
+  archive_write_set_format_zip(writer);
+  return write_archive(writer, entries);
 }
 
 class TreeTest : public testing::Test {

@@ -54,6 +54,8 @@ TEST(CommandLine, RestartReplacesBothUnlessOneIsNamed) {
   EXPECT_FALSE(parse_command_line({"restart", "--warden", "--daemon"}).ok());
   EXPECT_EQ(parsed<UpCommand>({"up"}).stop, UpCommand::Stop::kRemoves);
   EXPECT_EQ(parsed<UpCommand>({"up", "--keep"}).stop, UpCommand::Stop::kKeeps);
+  EXPECT_EQ(parsed<UpCommand>({"up", "--kvm-trial", "0"}).kvm_trial_seconds, 0);
+  EXPECT_EQ(parsed<UpCommand>({"up"}).kvm_trial_seconds, std::nullopt);
 }
 
 TEST(CommandLine, BackupAndRestoreNeedAFile) {

@@ -29,6 +29,7 @@ struct UpCommand {
   Mode mode = Mode::kForeground;
   Reach reach = Reach::kLoopbackOnly;
   bool warm_pool = true;
+  std::optional<int> kvm_trial_seconds = {};
   Stop stop = Stop::kRemoves;  // what SIGTERM does to sandboxes
   ListenAddress listen;
   TlsOptions tls;

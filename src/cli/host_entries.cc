@@ -21,6 +21,11 @@ void add_up(CLI::App& app, Typed& typed) {
   app.add_option("--tls-key", typed.tls.key, "Its key, PEM")->type_name("FILE");
   app.add_flag("--allow-remote", typed.allow_remote, "Allow an address that other hosts can reach");
   app.add_flag("--no-warm-pool", typed.no_warm_pool, "Keep no isolates ready for creates");
+  app.add_option(
+         "--kvm-trial", typed.kvm_trial,
+         "How long a machine may take to answer before KVM is not used; 0: never (default: 8)")
+      ->check(CLI::Range(0, 600))
+      ->type_name("SECONDS");
   app.add_flag("--keep", typed.keep,
                "When stopped by a signal, leave the sandboxes to the next `atoll up`");
   app.add_option("--resume", typed.resumed_for)->group("");  // for the supervisor itself
@@ -91,6 +96,7 @@ Result<Command> make_up(const Typed& typed, const CLI::App&) {
   if (typed.detach) up.mode = UpCommand::Mode::kDetached;
   if (typed.allow_remote) up.reach = UpCommand::Reach::kAnywhere;
   up.warm_pool = !typed.no_warm_pool;
+  up.kvm_trial_seconds = typed.kvm_trial;
   if (typed.keep) up.stop = UpCommand::Stop::kKeeps;
   up.resumed_for = typed.resumed_for;
   ATOLL_TRY(up.listen, ListenAddress::parse(typed.listen));

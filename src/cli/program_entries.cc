@@ -18,7 +18,8 @@ void add_exec_limits(CLI::App& app, Typed& typed) {
 void add_sandbox_options(CLI::App& app, Typed& typed) {
   app.add_option("-t,--template", typed.template_name, "The template (default: python)")
       ->type_name("NAME");
-  app.add_option("--isolation", typed.isolation, "The wall, at least: jail, gvisor, microvm, auto")
+  app.add_option("--isolation", typed.isolation,
+                 "The wall, at least: jail, gvisor, microvm; auto: the strongest of its class")
       ->type_name("KIND");
   app.add_option("--cpu", typed.cpu, "Cores: 0.5, 2")->type_name("N");
   app.add_option("--memory", typed.memory, "Memory: 512MiB")->type_name("SIZE");

@@ -28,6 +28,8 @@ debian = { suite = "bookworm", packages = ["python3", "python3-requests"] }
 
 # The limits of a sandbox, unless its creator asks for others.
 [defaults]
+# isolation = "jail"    # the wall, at least: jail, gvisor, microvm
+# latency = "instant"   # how strong "auto" may be: instant (jail), fast (gvisor), any (microvm)
 ttl = "5m"            # how long it lives
 idle_ttl = "2m"       # how long it lives while nothing happens in it
 cpu = 1.0             # processors

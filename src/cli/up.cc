@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/built_in.h"
+#include "cli/go_proxy.h"
 #include "cli/host.h"
 #include "cli/host_commands.h"
 #include "cli/log_file.h"
@@ -41,6 +42,11 @@ std::vector<std::string> proxy_variables() {
   for (const char* name : {"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"})
     if (const char* value = getenv(name)) variables.push_back(std::string(name) + "=" + value);
   return variables;
+}
+
+void add_kvm_trial(const UpCommand& up, std::vector<std::string>& arguments) {
+  if (up.kvm_trial_seconds)
+    arguments.insert(arguments.end(), {"--kvm-trial", std::to_string(*up.kvm_trial_seconds)});
 }
 
 std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
@@ -83,8 +89,11 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
   egress.environment = proxy_variables();
   if (std::string registry = find_npm_registry(); !registry.empty())
     builder.arguments.insert(builder.arguments.end(), {"--npm-registry", registry});
+  if (std::string proxy = find_go_proxy(); !proxy.empty())
+    builder.arguments.insert(builder.arguments.end(), {"--go-proxy", proxy});
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
   if (!plan.up.warm_pool) daemon.arguments.push_back("--no-warm-pool");
+  add_kvm_trial(plan.up, daemon.arguments);
   plan.up.tls.append_to(daemon.arguments);
   return {std::move(warden), std::move(builder), std::move(egress), std::move(daemon)};
 }
@@ -157,6 +166,7 @@ std::vector<std::string> arguments_to_resume(const UpPlan& plan, int programs) {
   if (plan.up.reach == UpCommand::Reach::kAnywhere) arguments.push_back("--allow-remote");
   if (plan.up.stop == UpCommand::Stop::kKeeps) arguments.push_back("--keep");
   if (!plan.up.warm_pool) arguments.push_back("--no-warm-pool");
+  add_kvm_trial(plan.up, arguments);
   plan.up.tls.append_to(arguments);
   if (plan.up.mode == UpCommand::Mode::kDetached) arguments.push_back("--detach");
   arguments.insert(arguments.end(), {"--resume", std::to_string(programs)});

@@ -45,6 +45,7 @@
 #include "base/log.h"
 #include "isolate/jail_driver.h"
 #include "linux/lock_file.h"
+#include "sandbox/hardware_trial.h"
 #include "store/key_file.h"
 #include "store/migrations.h"
 
@@ -86,11 +87,21 @@ struct Served {
   sandbox::TemplateBuilds& builds;
   sandbox::Idempotency& idempotency;
   api::Router& router;
+  sandbox::HardwareTrial& trial;
 };
+
+// Their pool begins once it is known what they have here: it would have to begin anew.
+Task<void> tend_machines(sandbox::HardwareTrial& trial, sandbox::WarmPool* pool) {
+  co_await trial.try_newest();
+  auto executor = co_await asio::this_coro::executor;
+  // detached: the daemon's own life, as this
+  asio::co_spawn(executor, trial.run(), asio::detached);
+  if (pool != nullptr) co_await pool->run(sandbox::WarmPool::Walls::kMachines);
+}
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
 Task<void> take_up(Served served, const Options& options, std::function<void()> on_adopted) {
-  auto& [sandboxes, snapshots, seals, builds, idempotency, router] = served;
+  auto& [sandboxes, snapshots, seals, builds, idempotency, router, trial] = served;
   while (true) {
     auto adopted = co_await sandboxes.adopt();
     if (adopted) adopted = co_await snapshots.adopt();
@@ -105,13 +116,12 @@ Task<void> take_up(Served served, const Options& options, std::function<void()> 
   co_await seals.collect();
   router.set_ready();
   log_info("ready");
-  using Walls = sandbox::WarmPool::Walls;
   auto executor = co_await asio::this_coro::executor;
-  for (Walls walls : {Walls::kJails, Walls::kMachines}) {
-    auto filling = sandboxes.pool().run(walls);
-    // detached: the daemon's own life, as this
-    if (options.warm_pool) asio::co_spawn(executor, std::move(filling), asio::detached);
-  }
+  auto filling = sandboxes.pool().run(sandbox::WarmPool::Walls::kJails);
+  auto machines = tend_machines(trial, options.warm_pool ? &sandboxes.pool() : nullptr);
+  // detached: the daemon's own life, as this
+  if (options.warm_pool) asio::co_spawn(executor, std::move(filling), asio::detached);
+  asio::co_spawn(executor, std::move(machines), asio::detached);
   while (true) {
     co_await sandboxes.wait_due();
     co_await sandboxes.sweep();
@@ -292,13 +302,15 @@ Result<void> run_daemon(const Options& options) {
   ATOLL_TRY(auto tls, listen_for_tls(context, options, *server));
   ATOLL_TRY_VOID(publish(options, router, server->port()));
 
+  sandbox::HardwareTrial trial(services, templates,
+                               std::chrono::seconds(options.kvm_trial_seconds));
   // detached: these are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
   if (tls) asio::co_spawn(context, tls->run(), asio::detached);
   asio::co_spawn(context, stop_on_signal(*server, tls.get()), asio::detached);
   // detached: the daemon's own life too
   auto connect = [&] { asio::co_spawn(context, driver.egress().run(), asio::detached); };
-  Served served{sandboxes, snapshots, seals, builds, idempotency, router};
+  Served served{sandboxes, snapshots, seals, builds, idempotency, router, trial};
   asio::co_spawn(context, take_up(served, options, connect), asio::detached);
   context.run();
   ledger.finish();

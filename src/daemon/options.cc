@@ -10,6 +10,8 @@ namespace atl::daemon {
 
 namespace {
 
+constexpr uint64_t kMaxTrialSeconds = 600;
+
 Error invalid(std::string message) { return Error(Code::kInvalid, std::move(message)); }
 
 Result<uint64_t> parse_number(const std::string& name, const std::string& text) {
@@ -66,6 +68,7 @@ Result<void> check_reach(const Options& options, const std::string& listened) {
 Result<void> check(const Options& options) {
   if (options.state_directory.empty()) return invalid("--state-dir is required");
   if (options.run_directory.empty()) return invalid("--run-dir is required");
+  if (options.kvm_trial_seconds > kMaxTrialSeconds) return invalid("--kvm-trial is too long");
   ATOLL_TRY_VOID(check_reach(options, options.listen_address));
   bool tls = !options.tls_listen.address.empty();
   bool has_files = !options.tls_files.certificate.empty() && !options.tls_files.key.empty();
@@ -106,6 +109,7 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
       {"--memory-budget", into_number("--memory-budget", options.memory_budget_bytes)},
       {"--disk-budget", into_number("--disk-budget", options.disk_budget_bytes)},
       {"--log-budget", into_number("--log-budget", options.log_budget_bytes)},
+      {"--kvm-trial", into_number("--kvm-trial", options.kvm_trial_seconds)},
       {"--request-rate", into_number("--request-rate", options.traffic.requests_per_second)},
       {"--max-streams", into_number("--max-streams", options.traffic.long_requests)},
   };

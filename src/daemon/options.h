@@ -25,6 +25,7 @@ struct Options {
   uint64_t memory_budget_bytes = 0;
   uint64_t disk_budget_bytes = 0;
   bool warm_pool = true;                   // keep isolates ready
+  uint64_t kvm_trial_seconds = 8;          // 0: not used; see sandbox/hardware_trial.h
   uint64_t log_budget_bytes = 8ull << 30;  // what all execs printed, together
   api::TrafficLimits traffic;
   // "<port>-<id>.<domain>" names ports of sandboxes; empty: beneath whatever host was asked.

@@ -1,6 +1,7 @@
 #include "gvisor/guest.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -18,8 +19,11 @@
 #include "agent/rest_note.h"
 #include "base/file.h"
 #include "egress/synthetic.h"
+#include "gvisor/boot_id.h"
 #include "gvisor/redirect.h"
 #include "gvisor/sentry.h"
+#include "gvisor/still_layer.h"
+#include "linux/capabilities.h"
 #include "linux/confinement.h"
 #include "linux/descriptors.h"
 #include "linux/kernel_gaps.h"
@@ -79,23 +83,25 @@ Result<Fd> make_groups() {
 
 // As linux/masks.h has them: below the image, which may have its own of these names.
 Result<void> make_links() {
-  ATOLL_TRY_VOID(make_directories(
-      {"/run/links", "/run/links/usr", "/run/links/usr/local", "/run/links/usr/local/bin"}));
+  ATOLL_TRY_VOID(
+      make_directories({"/run/links", "/run/links/usr", "/run/links/usr/local",
+                        "/run/links/usr/local/bin", "/run/links/opt", "/run/links/opt/atoll"}));
   if (symlink("/run/atoll/bin/sudo", "/run/links/usr/local/bin/sudo") != 0)
     return Error::system("link sudo");
   return {};
 }
 
-// Over the image's own.
+// Over the image's own. In what a snapshot brought it is what its sandbox made of it.
 Result<void> write_resolver() {
   ATOLL_TRY_VOID(make_directories({"/tmp/upper/etc"}));
-  ATOLL_TRY(Fd file, open_file("/tmp/upper/etc/resolv.conf", O_WRONLY | O_CREAT | O_EXCL, 0644));
-  return write_all(file.get(), kResolver);
+  auto file = open_file("/tmp/upper/etc/resolv.conf", O_WRONLY | O_CREAT | O_EXCL, 0644);
+  return file ? write_all(file->get(), kResolver) : std::move(file).error();
 }
 
 Result<void> mount_root() {
+  bool is_new = access("/tmp/upper", F_OK) != 0;
   ATOLL_TRY_VOID(make_directories({"/tmp/upper", "/tmp/work", kRoot}));
-  ATOLL_TRY_VOID(write_resolver());
+  if (is_new) ATOLL_TRY_VOID(write_resolver());
   return mount_at("overlay", kRoot, kNoSuidNoDev,
                   "lowerdir=/:/run/links,upperdir=/tmp/upper,workdir=/tmp/work");
 }
@@ -106,6 +112,17 @@ Result<void> mount_devices() {
     return Error::system("mount " + devices);
   ATOLL_TRY_VOID(make_directory(devices + "/shm", 01777));
   return mount_at("tmpfs", devices + "/shm", kNoSuidNoDev, "size=67108864,mode=1777");
+}
+
+// Where an image has something else in its place, there is none.
+Result<void> mount_toolbox() {
+  std::string target = std::string(kRoot) + "/opt/atoll";
+  struct stat status;
+  if (access(kGuestToolbox, F_OK) != 0) return {};
+  if (lstat(target.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return {};
+  if (mount(kGuestToolbox, target.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    return Error::system("mount " + target);
+  return {};
 }
 
 // Gives /run/atoll.
@@ -119,11 +136,23 @@ Result<Fd> mount_run(const std::string& sudo) {
   return open_file(run + "/atoll", O_RDONLY | O_DIRECTORY);
 }
 
+Result<void> cover_boot_id() {
+  ATOLL_TRY(Fd run, open_file("/run", O_RDONLY | O_DIRECTORY));
+  ATOLL_TRY_VOID(draw_boot_id(run.get()));
+  std::string target = std::string(kRoot) + "/proc/sys/kernel/random/boot_id";
+  std::string source = std::string("/run/") + kBootIdName;
+  if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    return Error::system("cover " + target);
+  return {};
+}
+
 Result<Fd> build_root(const std::string& sudo) {
   ATOLL_TRY_VOID(mount_root());
   ATOLL_TRY_VOID(mount_devices());
   std::string root = kRoot;
   ATOLL_TRY_VOID(mount_at("proc", root + "/proc", kNoSuidNoDev | MS_NOEXEC));
+  ATOLL_TRY_VOID(cover_boot_id());
+  ATOLL_TRY_VOID(mount_toolbox());
   ATOLL_TRY_VOID(mount_at("tmpfs", root + "/sys", kNoSuidNoDev | MS_RDONLY, "mode=0555"));
   return mount_run(sudo);
 }
@@ -144,23 +173,46 @@ struct AgentsEnds {
   Fd here, rest;
 };
 
+// The table that brings connections to the inlets is of the network, which is not in the memory
+// that it begins with.
+constexpr uint64_t kOverNetwork = linux::capability_mask({CAP_NET_ADMIN, CAP_NET_RAW});
+
+Result<void> be_reborn(int here, const microvm::Rebirth& rebirth, int notes) {
+  ATOLL_TRY_VOID(draw_boot_id(here));
+  ATOLL_TRY_VOID(redirect_connections(egress::kInsideV4, egress::kConnectionPort));
+  return microvm::tell_agent(rebirth, notes);
+}
+
 // Until the other side is gone.
 [[noreturn]] void pass_on(Fd port, AgentsEnds ends) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   int here = ends.here.get();
-  auto connect = [here] { return linux::connect_at(here, kListenerName, SOCK_STREAM); };
+  microvm::Relay* told = nullptr;
+  StillLayer layer([&told](microvm::RelayKind kind) { told->tell_keeper(kind); });
   // The clock is the host's.
-  microvm::Relay relay(std::move(port), {connect, [](int64_t) {}, std::move(ends.rest)});
+  microvm::Relay::Guest guest = {
+      .connect = [here] { return linux::connect_at(here, kListenerName, SOCK_STREAM); },
+      .set_clock = [](int64_t) {},
+      .rest = std::move(ends.rest)};
+  guest.still = [&layer](Fd asker) { layer.begin(std::move(asker)); };
+  guest.be_reborn = [here, notes = guest.rest.get()](const microvm::Rebirth& told_now) {
+    return be_reborn(here, told_now, notes);
+  };
+  guest.files_kept = [&layer](int system_errno) { layer.take_answer(system_errno); };
+  microvm::Relay relay(std::move(port), std::move(guest));
+  told = &relay;
   while (true) {
     std::vector<pollfd> polls;
     relay.add_watches(polls);
+    layer.add_watches(polls);
     if (poll(polls.data(), polls.size(), -1) < 0 && errno != EINTR) _exit(1);
+    layer.look();
     if (!relay.move_bytes()) _exit(1);
   }
 }
 
 Result<Fd> take_port(int number) {
-  Fd port(fcntl(number, F_DUPFD_CLOEXEC, kGuestPassageFd + 1));
+  Fd port(fcntl(number, F_DUPFD_CLOEXEC, kGuestProgramFd + 1));
   if (!port || fcntl(port.get(), F_SETFL, O_NONBLOCK) != 0) return Error::system("take a port");
   return port;
 }
@@ -172,26 +224,27 @@ Result<microvm::Inlets> make_network() {
   return inlets;
 }
 
-// Both in processes of their own. If the second ends, nothing leaves any more.
-Result<void> start_carriers(Fd port, AgentsEnds ends, Fd passage, microvm::Inlets inlets) {
+// In a process of its own, which may do nothing but change the sentry's network.
+Result<void> start_relay(Fd port, AgentsEnds ends) {
   pid_t relay = fork();
   if (relay < 0) return Error::system("fork");
-  if (relay == 0) {
-    signal(SIGPIPE, SIG_IGN);
-    passage.reset();
-    inlets = {};
-    pass_on(std::move(port), std::move(ends));
-  }
+  if (relay > 0) return {};
+  signal(SIGPIPE, SIG_IGN);
+  bool confined = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                  linux::limit_bounding_set(kOverNetwork).ok() &&
+                  linux::set_capabilities({.effective = kOverNetwork, .permitted = kOverNetwork});
+  if (!confined) _exit(1);
+  pass_on(std::move(port), std::move(ends));
+}
+
+// The same. If it ends, nothing leaves any more.
+Result<void> start_carrier(Fd passage, microvm::Inlets inlets) {
   pid_t carrier = fork();
   if (carrier < 0) return Error::system("fork");
-  if (carrier == 0) {
-    signal(SIGPIPE, SIG_IGN);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    port.reset();
-    ends = {};
-    microvm::serve_inlets(std::move(passage), std::move(inlets));
-  }
-  return {};
+  if (carrier > 0) return {};
+  signal(SIGPIPE, SIG_IGN);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  microvm::serve_inlets(std::move(passage), std::move(inlets));
 }
 
 // What a kernel counts in groups that enforce limits: here the agent itself does, in the second.
@@ -232,6 +285,17 @@ Result<void> place_birth(const agent::BirthRecord& record, Given given) {
 
 }  // namespace
 
+Result<void> execute_copy() {
+  ATOLL_TRY(std::string own, read_all(kGuestProgramFd, kMaxProgramBytes));
+  ATOLL_TRY(Fd copy, linux::make_sealed_memory("atoll-agent", own));
+  close(kGuestProgramFd);
+  std::string name = "atoll-agent", role = kGuestCopyRole;
+  char* arguments[] = {name.data(), role.data(), nullptr};
+  char* environment[] = {nullptr};
+  syscall(SYS_execveat, copy.get(), "", arguments, environment, AT_EMPTY_PATH);
+  return Error::system("execute a copy");
+}
+
 Result<void> become_agent() {
   linux::expect_kernel_gaps();
   umask(0022);
@@ -249,15 +313,15 @@ Result<void> become_agent() {
   ends.rest = std::move(rest.ours);
   given.rest = std::move(rest.theirs);
   ATOLL_TRY(Fd port, take_port(STDIN_FILENO));
-  ATOLL_TRY(Fd passage, take_port(kGuestPassageFd));
+  ATOLL_TRY(Fd passage, take_port(STDOUT_FILENO));
   ATOLL_TRY(microvm::Inlets inlets, make_network());
   ATOLL_TRY_VOID(enter_root());
   ATOLL_TRY(given.sudo, linux::listen_for_sudo(run_atoll.get()));
   // As many as the sentry itself may have: its kernel does not let that limit be lowered.
   uint32_t pids = kSentryPids + kSentryPidsEach * kept.birth.guest.pids;
+  ATOLL_TRY_VOID(start_relay(std::move(port), std::move(ends)));
   ATOLL_TRY_VOID(linux::confine_agent(pids));
-  ATOLL_TRY_VOID(
-      start_carriers(std::move(port), std::move(ends), std::move(passage), std::move(inlets)));
+  ATOLL_TRY_VOID(start_carrier(std::move(passage), std::move(inlets)));
   ATOLL_TRY_VOID(place_birth(kept.birth, std::move(given)));
   (void)run_atoll.release();  // its number means another descriptor now
   return linux::limit_open_files(kept.birth.guest.open_files, kAgentOpenFiles);

@@ -7,6 +7,10 @@
 
 namespace atl::gvisor {
 
+// The program of the host's file that process 1 is at first becomes a copy in the sentry's own
+// memory.
+Result<void> execute_copy();
+
 // In the place of the agent, with the descriptors that an agent is born with where it expects them.
 Result<void> become_agent();
 

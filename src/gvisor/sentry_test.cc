@@ -21,12 +21,28 @@ bool contains(const std::string& text, std::string_view part) {
 }
 
 TEST(Sentry, ItsConfigurationBoundsTheLayerAndLeavesTheImageAsItIs) {
-  std::string text = sentry_configuration(some_limits());
+  std::string text = sentry_configuration(some_limits(), Toolbox::kNone);
   EXPECT_TRUE(contains(text, R"("readonly":true)")) << text;
   EXPECT_TRUE(contains(text, R"("size=1234567")")) << text;
   EXPECT_TRUE(contains(text, R"("args":["atoll-agent","sentry-guest"])")) << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '{'), std::count(text.begin(), text.end(), '}'));
   EXPECT_EQ(std::count(text.begin(), text.end(), '['), std::count(text.begin(), text.end(), ']'));
+}
+
+TEST(Sentry, HasTheToolboxAsASecondImage) {
+  std::string without = sentry_configuration(some_limits(), Toolbox::kNone);
+  EXPECT_FALSE(contains(without, kToolboxFile)) << without;
+  std::string with = sentry_configuration(some_limits(), Toolbox::kMounted);
+  EXPECT_TRUE(contains(with, R"("destination":"/run/toolbox","type":"erofs")")) << with;
+  SentryFds fds = {};
+  fds.image = 6;
+  fds.toolbox = 9;
+  std::vector<std::string> words = sentry_command(fds, some_limits());
+  auto has = [&words](std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  EXPECT_TRUE(has("--io-fds=6,9"));
+  EXPECT_TRUE(has("--gofer-mount-confs=erofs:none,none:anon,erofs:none"));
 }
 
 TEST(Sentry, HasNoNetworkNoHostFilesAndAllProcessorsThatItMayUse) {
@@ -38,10 +54,12 @@ TEST(Sentry, HasNoNetworkNoHostFilesAndAllProcessorsThatItMayUse) {
                    .program = 8,
                    .birth = 9,
                    .sudo = 10,
-                   .passage = 14,
+                   .copied_program = 14,
                    .input = 11,
                    .output = 12,
-                   .error = 13};
+                   .error = 13,
+                   .files = {},
+                   .toolbox = -1};
   std::vector<std::string> words = sentry_command(fds, some_limits());
   auto has = [&words](std::string_view word) {
     return std::find(words.begin(), words.end(), word) != words.end();
@@ -52,6 +70,17 @@ TEST(Sentry, HasNoNetworkNoHostFilesAndAllProcessorsThatItMayUse) {
         "--pass-fd=14:5"})
     EXPECT_TRUE(has(word)) << word;
   EXPECT_FALSE(has("--setup-root"));
+  EXPECT_EQ(words.back(), "sandbox");
+}
+
+TEST(Sentry, BeginsWithFilesThatWereKeptIfThereAreAny) {
+  SentryFds fds = {};
+  auto restores = [](const std::string& word) { return word.starts_with("--fs-restore-fds"); };
+  std::vector<std::string> words = sentry_command(fds, some_limits());
+  EXPECT_TRUE(std::none_of(words.begin(), words.end(), restores));
+  fds.files = {20, 21, 22, 23};
+  words = sentry_command(fds, some_limits());
+  EXPECT_EQ(words[words.size() - 2], "--fs-restore-fds=20,21,22,23");
 }
 
 TEST(Sentry, OnlyAnAnswerThatSaysSoIsASuccess) {

@@ -34,6 +34,9 @@ using Nonce = std::array<unsigned char, agent::kNonceBytes>;
 // launch of the same id finds them again, and not those of a snapshot.
 enum class LayerEnd : unsigned char { kWithIsolate, kKept };
 
+// kLender: a machine that others will begin with the memory of, and that no sandbox becomes.
+enum class Purpose : unsigned char { kSandbox, kLender };
+
 struct LaunchSpec {
   SandboxId id;
   Digest image;
@@ -45,6 +48,7 @@ struct LaunchSpec {
   std::optional<Monitor> monitor = {};
   std::vector<VolumePlace> volumes = {};  // at most kMaxVolumes
   LayerEnd layer_end = LayerEnd::kWithIsolate;
+  Purpose purpose = Purpose::kSandbox;
 };
 
 enum class Programs : unsigned char { kRun, kFrozen };

@@ -164,6 +164,7 @@ struct FakeDriver::Agent {
     }
   }
   std::string hello() const {
+    if (!farewell.empty()) return farewell;
     agent::Hello hello{version, nonce, {}, ATOLL_VERSION};
     for (const auto& [number, exec] : execs)
       hello.execs.push_back({number, exec.stdout_bytes.size(), exec.stderr_bytes.size()});
@@ -255,12 +256,14 @@ struct FakeDriver::Agent {
 
   Nonce nonce;
   uint16_t version = agent::kProtocolVersion;
+  std::string farewell;  // instead of a hello
   WallLimits limits;
   LayerEnd layer_end;
   std::map<uint32_t, FakeExec> execs;
   FakeFiles files;
   std::shared_ptr<AgentSocket> socket;  // the agent's end; shared with the serving task
   bool dead = false;
+  Hardware hardware = Hardware::kWorks;
 };
 
 FakeDriver::FakeDriver(asio::any_io_executor executor) : executor_(std::move(executor)) {}
@@ -291,6 +294,8 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
   if (!spec.volumes.empty()) places.insert_or_assign(spec.id, spec.volumes);
   if (spec.toolbox) toolboxes.emplace(spec.id, *spec.toolbox);
   if (spec.monitor) machines.insert(spec.id);
+  if (spec.monitor && spec.monitor->virtualization == Virtualization::kHardware)
+    agents_.at(spec.id)->hardware = hardware;
   co_return Result<void>();
 }
 
@@ -420,8 +425,12 @@ Task<Result<AgentSocket>> FakeDriver::connect_agent(SandboxId id) {
   found->second->drop();
   found->second->socket = theirs;
   found->second->version = spoken_version;
+  found->second->farewell = farewell;
+  Hardware hardware_found = found->second->hardware;
+  if (hardware_found == Hardware::kEnds) found->second->drop();
   // detached: the task owns a share of the agent and ends when its socket is closed
-  asio::co_spawn(executor_, Agent::serve(found->second, theirs), asio::detached);
+  if (hardware_found == Hardware::kWorks)
+    asio::co_spawn(executor_, Agent::serve(found->second, theirs), asio::detached);
   co_return ours;
 }
 

@@ -63,9 +63,13 @@ class FakeDriver final : public Driver {
 
   // What agents say in their hello, and expect in the welcome, from the next connection on.
   uint16_t spoken_version = agent::kProtocolVersion;
+  // What comes instead of a hello, unless it is empty.
+  std::string farewell;
   // Of those that were launched with one.
   std::map<SandboxId, Digest> toolboxes;
   std::set<SandboxId> machines;  // that were launched with a monitor
+  // What those say that the host's processor runs: nothing, as one that hangs; or they end.
+  enum class Hardware : unsigned char { kWorks, kHangs, kEnds } hardware = Hardware::kWorks;
   // How the next changes of limits fail, without changing anything.
   std::deque<Error> limit_change_errors;
   // How the next freezes and thaws fail, without doing anything; and what is frozen.

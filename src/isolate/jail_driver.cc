@@ -26,6 +26,12 @@ void set_id(warden::Request& request, const SandboxId& id) {
   text.copy(request.sandbox_id.data(), text.size());
 }
 
+agent::GuestKind guest_kind(const Monitor& monitor) {
+  if (monitor.kind == Monitor::Kind::kSentry) return agent::GuestKind::kSentry;
+  bool hardware = monitor.virtualization == Virtualization::kHardware;
+  return hardware ? agent::GuestKind::kHardwareMachine : agent::GuestKind::kMachine;
+}
+
 // What is enforced outside of a machine or a sentry is what that may use; the programs' own limits
 // are inside.
 void set_monitor(warden::Request& request, const Monitor& monitor) {
@@ -36,18 +42,20 @@ void set_monitor(warden::Request& request, const Monitor& monitor) {
                    .cpu_millis = request.cpu_millis,
                    .pids = request.pids,
                    .open_files = request.open_files,
-                   .kind = sentry ? agent::GuestKind::kSentry : agent::GuestKind::kMachine};
+                   .kind = guest_kind(monitor)};
   MonitorNeeds needs = needs_of(monitor.kind);
   request.memory_bytes += needs.memory_bytes;
   request.disk_bytes += needs.disk_bytes;
+  // A disk has its size whatever is on it, and may be written all over.
+  request.inherited_bytes = 0;
   if (sentry) {
+    // What is written inside is written once more when it is kept.
+    request.disk_bytes = std::min(request.disk_bytes + request.guest.disk_bytes, kMaxDiskBytes);
     uint32_t pids = gvisor::kSentryPids + gvisor::kSentryPidsEach * request.pids;
     request.pids = std::min(pids, kMaxPids);
     request.open_files = gvisor::kSentryOpenFiles;
     return;
   }
-  // A disk has its size whatever is on it, and may be written all over.
-  request.inherited_bytes = 0;
   request.cpu_millis = std::max(request.cpu_millis, microvm::kMonitorCpuMillis);
   request.pids = microvm::kMonitorPids;
   request.open_files = microvm::kMonitorOpenFiles;
@@ -155,6 +163,8 @@ Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
   request.keeps_layer = spec.layer_end == LayerEnd::kKept ? 1 : 0;
   if (spec.snapshot) set_kept(request, *spec.snapshot);
   if (spec.monitor) set_monitor(request, *spec.monitor);
+  if (spec.monitor && spec.purpose == Purpose::kLender)
+    request.guest.purpose = agent::GuestPurpose::kLender;
   warden::Message message = {};
   message.request = request;
   ATOLL_CO_TRY(message.volumes, mounts_of(spec.volumes));

@@ -8,11 +8,15 @@
 
 namespace atl::isolate {
 
+// Who runs the instructions of a machine: a program, or the host's processor (KVM).
+enum class Virtualization : unsigned char { kEmulated, kHardware };
+
 struct Monitor {
   enum class Kind : unsigned char { kSentry, kMachine };
 
   Digest image;  // whose programs run it
   Kind kind = Kind::kMachine;
+  Virtualization virtualization = Virtualization::kEmulated;  // of a machine
 
   bool operator==(const Monitor&) const = default;
 };

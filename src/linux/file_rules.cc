@@ -13,6 +13,11 @@ Result<int> landlock_abi() {
   return Error::system("ask for the landlock abi");
 }
 
+bool has_landlock() {
+  auto abi = landlock_abi();
+  return abi && *abi > 0;
+}
+
 uint64_t file_rights(int abi) {
   // How many there are in each ABI, from 0 on; each new one got the next bit.
   constexpr int kCounts[] = {0, 13, 14, 15, 15, 16};

@@ -18,6 +18,8 @@ inline constexpr uint64_t kDeviceIoctl = 1ull << 15;
 // 0: this kernel has no Landlock, or it is switched off.
 Result<int> landlock_abi();
 
+bool has_landlock();
+
 // Every right that the ABI knows and we do.
 uint64_t file_rights(int abi);
 

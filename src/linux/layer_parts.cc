@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/file.h"
@@ -13,8 +14,7 @@ namespace atl::linux {
 namespace {
 
 // Names of marks that there were before have to stay known.
-constexpr const char* kMachine = "machine";
-constexpr const char* kMarks[] = {kMachine, "sentry"};
+constexpr const char* kMarks[] = {"machine", "sentry"};
 
 bool has(int layer, const std::string& name) {
   return faccessat(layer, name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -51,8 +51,10 @@ Result<void> make_layer_parts(int layer, const std::string& mark, uint64_t limit
 }
 
 Result<void> make_room_for_disk(int layer, uint64_t charged_bytes) {
-  if (!has(layer, kMachine)) return {};
-  ATOLL_TRY(uint64_t first_bytes, read_mark(layer, kMachine));
+  const char* const* mark = std::find_if(std::begin(kMarks), std::end(kMarks),
+                                         [layer](const char* name) { return has(layer, name); });
+  if (mark == std::end(kMarks)) return {};
+  ATOLL_TRY(uint64_t first_bytes, read_mark(layer, *mark));
   ATOLL_TRY(uint64_t limit_bytes, read_subvolume_limit(layer));
   uint64_t needed = charged_bytes + first_bytes;
   return needed > limit_bytes ? set_subvolume_limit(layer, needed) : Result<void>();

@@ -24,4 +24,16 @@ Result<void> limit_open_files(rlim_t asked, rlim_t spare) {
   return set_limit(RLIMIT_NOFILE, asked, std::min(files.rlim_max, std::max(asked, spare)));
 }
 
+bool may_open_files(rlim_t count) {
+  rlimit files;
+  return getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max >= count;
+}
+
+Result<void> allow_open_files(rlim_t most) {
+  rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return Error::system("read the limit of open files");
+  if (files.rlim_max >= most) return {};
+  return set_limit(RLIMIT_NOFILE, files.rlim_cur, most);
+}
+
 }  // namespace atl::linux

@@ -16,4 +16,10 @@ Result<void> lower_limit(__rlimit_resource_t resource, rlim_t most);
 // is below what is asked for.
 Result<void> limit_open_files(rlim_t asked, rlim_t spare);
 
+// What is executed later may be given that many open files.
+bool may_open_files(rlim_t count);
+// Allows what is executed later that many open files. EPERM: there is no power to do so, and what
+// the host gave stays.
+Result<void> allow_open_files(rlim_t most);
+
 }  // namespace atl::linux

@@ -27,6 +27,7 @@
 #include "linux/unix_socket.h"
 #include "microvm/initramfs.h"
 #include "microvm/kept_program.h"
+#include "microvm/lent_memory.h"
 #include "microvm/machine.h"
 #include "microvm/monitor.h"
 #include "microvm/rebirth.h"
@@ -159,7 +160,8 @@ Result<Started> start_machine(KeptPrograms& programs, const Machine& machine, in
   ATOLL_TRY(Fd monitors, listen_for_machine(directory.get(), kMonitorSocket));
   ATOLL_TRY(Fd ports, listen_for_machine(directory.get(), kPortSocket));
   Started started;
-  ATOLL_TRY(started.qemu, programs.start(kMachineLeaf, machine_command(machine), memory));
+  ATOLL_TRY(started.qemu, programs.start(kMachineLeaf, machine_command(machine), memory,
+                                         agent::Becomes::kMachine));
   ATOLL_TRY(started.monitor, await_connection(monitors.get(), started.qemu));
   ATOLL_TRY(started.port, await_connection(ports.get(), started.qemu));
   for (const char* name : {kMonitorSocket, kPortSocket}) unlinkat(directory.get(), name, 0);
@@ -173,52 +175,16 @@ Result<Fd> make_memory(uint64_t bytes) {
   return memory;
 }
 
-// Whoever connects gets it, for as long as this lives.
-Result<void> lend_memory(int listener, int memory) {
-  while (true) {
-    pollfd waiting = {.fd = listener, .events = POLLIN, .revents = 0};
-    if (poll(&waiting, 1, -1) < 0 && errno != EINTR) return Error::system("poll");
-    Fd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    char byte = agent::kLayDownNote;
-    int lent[] = {memory};
-    if (socket) (void)linux::send_message(socket.get(), {&byte, 1}, lent, MSG_DONTWAIT);
-  }
-}
-
 // Its memory is sealed once QEMU is gone: nobody that begins with it can change it for others.
-Result<void> lay_down(KeptProgram& machine, Fd monitor_socket, int memory, int listener) {
-  ATOLL_TRY(Fd state, open_file(kStateFile, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
-  ATOLL_TRY(Monitor monitor, Monitor::open(std::move(monitor_socket)));
-  ATOLL_TRY_VOID(monitor.save(state.get()));
+Result<void> lay_down(KeptProgram& machine, Monitor& monitor, int memory,
+                      const agent::Birth& birth) {
+  const char* file = state_file(accelerator_of(birth.guest));
+  ATOLL_TRY(Fd state, open_file(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+  ATOLL_TRY_VOID(monitor.prepare(state.get()));
+  ATOLL_TRY_VOID(monitor.save());
   ATOLL_TRY_VOID(machine.end());
   ATOLL_TRY_VOID(linux::seal_memory(memory));
-  return lend_memory(listener, memory);
-}
-
-struct Lent {
-  Fd socket, memory;
-};
-
-// The first who connects brings it.
-Result<Lent> await_memory(int listener, uint64_t bytes) {
-  pollfd waiting = {.fd = listener, .events = POLLIN, .revents = 0};
-  if (poll(&waiting, 1, kPatienceMs) != 1) return Error::from_errno("await memory", ETIMEDOUT);
-  Lent lent;
-  lent.socket = Fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!lent.socket) return Error::system("accept");
-  waiting.fd = lent.socket.get();
-  if (poll(&waiting, 1, kPatienceMs) != 1) return Error::from_errno("await memory", ETIMEDOUT);
-  char frame[agent::kHeaderBytes];
-  ATOLL_TRY(linux::Received received, linux::receive_message(lent.socket.get(), frame,
-                                                             std::span(&lent.memory, 1)));
-  struct stat status;
-  int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
-  bool good = received.bytes == sizeof frame && lent.memory &&
-              (fcntl(lent.memory.get(), F_GET_SEALS) & seals) == seals &&
-              fstat(lent.memory.get(), &status) == 0 &&
-              static_cast<uint64_t>(status.st_size) == bytes;
-  if (!good) return Error(Code::kCorrupt, "no memory of a machine");
-  return lent;
+  return lend_memory(birth.listener.get(), memory);
 }
 
 // What runs it, and who watches.
@@ -234,9 +200,18 @@ Machine machine_of(const agent::Birth& birth) {
           .tsc_khz = 0};
 }
 
-KeptProgram kept(Started& started, const agent::Birth& birth) {
-  return {std::move(started.qemu), std::move(started.port),
-          agent::Leaf(birth.cgroup.get(), kMachineLeaf)};
+// The monitor outlives it.
+KeptProgram kept(Started& started, const agent::Birth& birth, Monitor& monitor) {
+  KeptProgram program(std::move(started.qemu), std::move(started.port),
+                      agent::Leaf(birth.cgroup.get(), kMachineLeaf));
+  program.offer_standstill(
+      {[&monitor] { return monitor.stop(); }, [&monitor] { return monitor.go_on(); }});
+  return program;
+}
+
+LyingDown lying_down(const agent::Birth& birth) {
+  bool lends = birth.guest.purpose == agent::GuestPurpose::kLender;
+  return lends ? LyingDown::kObeyed : LyingDown::kRefused;
 }
 
 Result<void> keep_booted(Room room, const TimeStampRate& rate) {
@@ -247,28 +222,40 @@ Result<void> keep_booted(Room room, const TimeStampRate& rate) {
   ATOLL_TRY(Fd memory, make_memory(machine_memory_bytes(birth.guest)));
   Machine machine = machine_of(birth);
   machine.kernel = find_kernel(release);
-  machine.tsc_khz = rate.khz();
+  if (accelerator_of(birth.guest) == Accelerator::kTcg) machine.tsc_khz = rate.khz();
   ATOLL_TRY(Started started, start_machine(room.programs, machine, memory.get()));
-  KeptProgram program = kept(started, birth);
+  ATOLL_TRY(Monitor monitor, Monitor::open(std::move(started.monitor)));
+  KeptProgram program = kept(started, birth, monitor);
   // It has read the archive, which takes room on the layer.
-  ATOLL_TRY_VOID(program.keep(birth.listener.get(), [] { unlink(kInitramfsFile); }));
-  return lay_down(program, std::move(started.monitor), memory.get(), birth.listener.get());
+  auto ready = [] { unlink(kInitramfsFile); };
+  ATOLL_TRY_VOID(program.keep(birth.listener.get(), ready, lying_down(birth)));
+  return lay_down(program, monitor, memory.get(), birth);
+}
+
+// The accelerator that did not lay it down would find another processor in it.
+Result<void> refuse_others_state(Accelerator own) {
+  bool kvm = own == Accelerator::kKvm;
+  if (access(state_file(kvm ? Accelerator::kTcg : Accelerator::kKvm), F_OK) != 0) return {};
+  return Error(Code::kUnsupported, "it was laid down with another accelerator");
 }
 
 Result<void> keep_restored(Room room, Fd state) {
   const agent::Birth& birth = room.birth;
-  ATOLL_TRY(Lent lent, await_memory(birth.listener.get(), machine_memory_bytes(birth.guest)));
+  ATOLL_TRY(Lent lent, await_memory(birth.listener.get()));
+  if (lent.bytes != machine_memory_bytes(birth.guest))
+    return Error(Code::kCorrupt, "no memory of this machine");
   ATOLL_TRY_VOID(make_disk(room.programs, birth.guest.disk_bytes));
   Machine machine = machine_of(birth);
   machine.begins = Machine::Begins::kRestored;
   ATOLL_TRY(Started started, start_machine(room.programs, machine, lent.memory.get()));
   ATOLL_TRY(Monitor monitor, Monitor::open(std::move(started.monitor)));
-  ATOLL_TRY_VOID(monitor.restore(state.get()));
-  unlink(kStateFile);
+  ATOLL_TRY_VOID(monitor.prepare(state.get()));
+  ATOLL_TRY_VOID(await_begin(lent));
+  ATOLL_TRY_VOID(monitor.restore());
+  unlink(state_file(accelerator_of(birth.guest)));
   ATOLL_TRY(Rebirth rebirth, make_rebirth(birth.nonce));
-  KeptProgram program = kept(started, birth);
-  ATOLL_TRY_VOID(program.keep_reborn(birth.listener.get(), rebirth, std::move(lent.socket)));
-  return Error(Code::kUnsupported, "what began with another's memory lends none");
+  KeptProgram program = kept(started, birth, monitor);
+  return program.keep_reborn(birth.listener.get(), rebirth, std::move(lent.socket));
 }
 
 }  // namespace
@@ -283,7 +270,9 @@ Result<void> run_keeper() {
   ATOLL_TRY([[maybe_unused]] agent::Launched probing,
             agent::start_probe(launcher, probe, std::move(birth.probe)));
   Room room = {.birth = birth, .programs = KeptPrograms(launcher, birth.cgroup.get())};
-  auto state = open_file(kStateFile, O_RDONLY | O_NOFOLLOW);
+  Accelerator accelerator = accelerator_of(birth.guest);
+  ATOLL_TRY_VOID(refuse_others_state(accelerator));
+  auto state = open_file(state_file(accelerator), O_RDONLY | O_NOFOLLOW);
   if (state) return keep_restored(std::move(room), std::move(*state));
   return keep_booted(std::move(room), rate);
 }

@@ -16,7 +16,6 @@
 #include "linux/pidfd.h"
 #include "microvm/dialler.h"
 #include "microvm/passage.h"
-#include "microvm/relay.h"
 
 namespace atl::microvm {
 namespace {
@@ -76,17 +75,26 @@ Result<void> KeptPrograms::run(uint32_t number, std::vector<std::string> words) 
 KeptProgram::KeptProgram(agent::Launched launched, Fd port, agent::Leaf leaf)
     : launched_(std::move(launched)), port_(std::move(port)), leaf_(leaf) {}
 
-// A kernel that cannot freeze it costs some processor time, no more.
-void KeptProgram::rest() { rests_ = may_rest_ = leaf_.freeze().ok(); }
-
-Result<void> KeptProgram::go_on() {
-  if (!std::exchange(rests_, false)) return {};
-  return leaf_.thaw();
+// A kernel that cannot freeze it costs some processor time, no more. One that does not stand still
+// is tried again.
+void KeptProgram::rest() {
+  if (standstill_.begin && !standstill_.begin()) return;
+  rests_ = may_rest_ = leaf_.freeze().ok();
+  if (!rests_ && standstill_.end) (void)standstill_.end();
 }
 
-Result<void> KeptProgram::keep(int listener, const std::function<void()>& ready) {
+Result<void> KeptProgram::go_on(Relay& relay) {
+  if (!std::exchange(rests_, false)) return {};
+  ATOLL_TRY_VOID(leaf_.thaw());
+  if (!standstill_.end) return {};
+  relay.stood_still();
+  return standstill_.end();
+}
+
+Result<void> KeptProgram::keep(int listener, const std::function<void()>& ready,
+                               LyingDown lying_down) {
   if (fcntl(port_.get(), F_SETFL, O_NONBLOCK) != 0) return Error::system("fcntl");
-  return pass_on(Relay(std::move(port_)), listener, ready);
+  return pass_on(Relay(std::move(port_), lying_down), listener, ready);
 }
 
 Result<void> KeptProgram::keep_reborn(int listener, const Rebirth& rebirth, Fd first) {
@@ -105,6 +113,7 @@ Result<void> KeptProgram::end() {
 
 Result<void> KeptProgram::pass_on(Relay relay, int listener, const std::function<void()>& ready) {
   ATOLL_TRY(std::optional<Passage> passage, open_passage(std::move(launched_.control)));
+  relay.offer_files(files_);
   bool told = false;
   while (!linux::has_ended(launched_.pidfd.get())) {
     std::vector<pollfd> polls = {
@@ -123,7 +132,7 @@ Result<void> KeptProgram::pass_on(Relay relay, int listener, const std::function
       rest();
       continue;
     }
-    ATOLL_TRY_VOID(go_on());
+    ATOLL_TRY_VOID(go_on(relay));
     if (polls[2].revents != 0) discard_output(launched_.stdout_pipe);
     if (polls[3].revents != 0) discard_output(launched_.stderr_pipe);
     if (polls[0].revents != 0) ATOLL_TRY_VOID(accept_newest(listener, relay));

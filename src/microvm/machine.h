@@ -17,6 +17,7 @@ inline constexpr const char* kDiskFile = "/disk";
 inline constexpr const char* kInitramfsFile = "/initramfs";
 // Of a machine that was laid down, all but its memory; who finds it begins there.
 inline constexpr const char* kStateFile = "/state";
+inline constexpr const char* kHardwareStateFile = "/state.kvm";
 // Where QEMU connects to: its control socket, and the agent's port.
 inline constexpr const char* kSocketDirectory = "/machine";
 inline constexpr const char* kMonitorSocket = "monitor";
@@ -39,11 +40,19 @@ inline constexpr uint32_t kMonitorPids = 64;
 inline constexpr uint32_t kMonitorOpenFiles = 1024;
 inline constexpr uint32_t kMonitorCpuMillis = 1000;  // at least, or a boot would take minutes
 
+// Who runs the guest's instructions: QEMU, translated, or the host's processor. There is no other
+// way for a machine than the one that it is told.
+enum class Accelerator : unsigned char { kTcg, kKvm };
+Accelerator accelerator_of(const agent::GuestLimits& limits);
+
+// What the one left, the other cannot read.
+const char* state_file(Accelerator accelerator);
+
 struct Machine {
   std::string kernel;  // its file
   agent::GuestLimits limits;
   bool has_toolbox;
-  uint64_t tsc_khz;  // of the host, which the guest's follows
+  uint64_t tsc_khz;  // of the host, which the guest's follows; kTcg only
   // kRestored: with the memory of another, which it does not change, and waits to be told where it
   // begins.
   enum class Begins : unsigned char { kBooted, kRestored } begins = Begins::kBooted;

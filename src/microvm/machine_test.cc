@@ -71,5 +71,48 @@ TEST(Machine, ThatIsRestoredCannotChangeTheMemoryOfOthersAndBootsNothing) {
   EXPECT_EQ(devices_of(words), devices_of(booted)) << "what was saved has these";
 }
 
+std::string word_after(const std::vector<std::string>& words, const char* option) {
+  auto found = std::find(words.begin(), words.end(), option);
+  return found == words.end() ? "" : *(found + 1);
+}
+
+Machine hardware_machine() {
+  Machine machine = small_machine(false);
+  machine.limits.kind = agent::GuestKind::kHardwareMachine;
+  return machine;
+}
+
+TEST(Machine, HasTheProcessorThatItIsToldAndNoOther) {
+  std::vector<std::string> emulated = machine_command(small_machine(false));
+  EXPECT_EQ(word_after(emulated, "-accel"), "tcg,thread=multi,tb-size=64");
+  EXPECT_EQ(word_after(emulated, "-cpu"), "max");
+  std::vector<std::string> hardware = machine_command(hardware_machine());
+  EXPECT_EQ(word_after(hardware, "-accel"), "kvm");
+  EXPECT_EQ(word_after(hardware, "-cpu"), "host");
+  for (const auto& words : {emulated, hardware})
+    EXPECT_EQ(std::count(words.begin(), words.end(), "-accel"), 1)
+        << "a second is a way to degrade";
+  EXPECT_EQ(devices_of(hardware), devices_of(emulated));
+  Machine restored = hardware_machine();
+  restored.begins = Machine::Begins::kRestored;
+  EXPECT_EQ(word_after(machine_command(restored), "-accel"), "kvm");
+}
+
+TEST(Machine, MitigatesWhatItsProcessorSpeculates) {
+  std::string emulated = word_after(machine_command(small_machine(false)), "-append");
+  for (const char* word :
+       {" mitigations=off", " nokaslr", " tsc=reliable", " tsc_early_khz=2000000", " lpj=4000000"})
+    EXPECT_NE(emulated.find(word), emulated.npos) << word;
+  std::string hardware = word_after(machine_command(hardware_machine()), "-append");
+  for (const char* word : {"mitigations", "kaslr", "tsc", "lpj", "clocksource"})
+    EXPECT_EQ(hardware.find(word), hardware.npos) << word;
+}
+
+TEST(Machine, FindsNoStateThatAnotherAcceleratorLeft) {
+  EXPECT_EQ(accelerator_of(small_machine(false).limits), Accelerator::kTcg);
+  EXPECT_EQ(accelerator_of(hardware_machine().limits), Accelerator::kKvm);
+  EXPECT_STRNE(state_file(Accelerator::kTcg), state_file(Accelerator::kKvm));
+}
+
 }  // namespace
 }  // namespace atl::microvm

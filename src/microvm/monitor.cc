@@ -11,6 +11,7 @@ namespace atl::microvm {
 namespace {
 
 constexpr int kPatienceMs = 60'000;
+constexpr int kStopMs = 1'000;
 constexpr int kMaxTries = 30'000;
 constexpr unsigned kPauseMicroseconds = 2'000;
 constexpr size_t kMaxLineBytes = 64 * 1024;
@@ -20,14 +21,13 @@ constexpr int kMaxEvents = 1'000;  // before an answer
 
 Result<Monitor> Monitor::open(Fd socket) {
   Monitor monitor(std::move(socket));
-  ATOLL_TRY(std::string greeting, monitor.read_line());
+  ATOLL_TRY(std::string greeting, monitor.read_line(kPatienceMs));
   if (!greeting.starts_with(R"({"QMP": )")) return Error(Code::kCorrupt, "QEMU did not greet");
-  ATOLL_TRY([[maybe_unused]] std::string answer,
-            monitor.call(R"({"execute":"qmp_capabilities"})"));
+  ATOLL_TRY([[maybe_unused]] std::string answer, monitor.call(R"({"execute":"qmp_capabilities"})"));
   return monitor;
 }
 
-Result<std::string> Monitor::read_line() {
+Result<std::string> Monitor::read_line(int patience_ms) {
   while (true) {
     size_t end = received_.find('\n');
     if (end != received_.npos) {
@@ -37,7 +37,7 @@ Result<std::string> Monitor::read_line() {
     }
     if (received_.size() > kMaxLineBytes) return Error(Code::kCorrupt, "QEMU says too much");
     pollfd waiting = {.fd = socket_.get(), .events = POLLIN, .revents = 0};
-    if (poll(&waiting, 1, kPatienceMs) != 1) return Error::from_errno("hear QEMU", ETIMEDOUT);
+    if (poll(&waiting, 1, patience_ms) != 1) return Error::from_errno("hear QEMU", ETIMEDOUT);
     char bytes[4096];
     ssize_t count = recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
     if (count <= 0) return Error(Code::kUnavailable, "QEMU has ended", ECONNRESET);
@@ -45,16 +45,27 @@ Result<std::string> Monitor::read_line() {
   }
 }
 
-Result<std::string> Monitor::call(std::string_view command, std::span<const int> fds) {
+Result<void> Monitor::tell(std::string_view command, std::span<const int> fds) {
   std::string line = std::string(command) + "\n";
   ATOLL_TRY_VOID(linux::send_message(socket_.get(), line, fds));
+  ++unanswered_;
+  return {};
+}
+
+Result<std::string> Monitor::await_answer(int patience_ms) {
   for (int i = 0; i < kMaxEvents; ++i) {
-    ATOLL_TRY(std::string answer, read_line());
-    if (answer.starts_with(R"({"return": )")) return answer;
-    if (!answer.starts_with(R"({"timestamp": )"))
-      return Error(Code::kUnavailable, "QEMU refused " + line + answer);
+    ATOLL_TRY(std::string line, read_line(patience_ms));
+    if (line.starts_with(R"({"timestamp": )")) continue;
+    bool last = --unanswered_ <= 0;
+    if (last && line.starts_with(R"({"return": )")) return line;
+    if (last) return Error(Code::kUnavailable, "QEMU refused: " + line);
   }
   return Error(Code::kCorrupt, "QEMU does not answer");
+}
+
+Result<std::string> Monitor::call(std::string_view command, std::span<const int> fds) {
+  ATOLL_TRY_VOID(tell(command, fds));
+  return await_answer(kPatienceMs);
 }
 
 Result<void> Monitor::prepare(int file) {
@@ -80,16 +91,25 @@ Result<void> Monitor::await(std::string_view command, std::string_view wanted,
   return Error::from_errno("await QEMU", ETIMEDOUT);
 }
 
-Result<void> Monitor::save(int file) {
-  ATOLL_TRY_VOID(prepare(file));
+Result<void> Monitor::save() {
   ATOLL_TRY([[maybe_unused]] std::string begun,
             call(R"({"execute":"migrate","arguments":{"uri":"fd:state"}})"));
   return await(R"({"execute":"query-migrate"})", R"("status": "completed")",
                R"("status": "failed")");
 }
 
-Result<void> Monitor::restore(int file) {
-  ATOLL_TRY_VOID(prepare(file));
+// One whose processes are frozen by others does not answer, and would stop when it is thawed.
+Result<void> Monitor::stop() {
+  ATOLL_TRY_VOID(tell(R"({"execute":"stop"})"));
+  auto stopped = await_answer(kStopMs);
+  if (stopped) return {};
+  ATOLL_TRY_VOID(go_on());
+  return std::move(stopped).error();
+}
+
+Result<void> Monitor::go_on() { return tell(R"({"execute":"cont"})"); }
+
+Result<void> Monitor::restore() {
   ATOLL_TRY([[maybe_unused]] std::string begun,
             call(R"({"execute":"migrate-incoming","arguments":{"uri":"fd:state"}})"));
   return await(R"({"execute":"query-status"})", R"("status": "running")",

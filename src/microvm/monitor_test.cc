@@ -67,7 +67,8 @@ TEST(Monitor, SavesAndWaitsForTheEnd) {
              status("completed")});
   auto monitor = Monitor::open(qemu.take_socket());
   ASSERT_TRUE(monitor.ok());
-  ASSERT_TRUE(monitor->save(STDIN_FILENO).ok());
+  ASSERT_TRUE(monitor->prepare(STDIN_FILENO).ok());
+  ASSERT_TRUE(monitor->save().ok());
   std::vector<std::string> heard = qemu.heard();
   ASSERT_EQ(heard.size(), 6u);
   EXPECT_NE(heard[1].find("x-ignore-shared"), std::string::npos);
@@ -78,7 +79,32 @@ TEST(Monitor, RestoresAndWaitsUntilItRuns) {
   Qemu qemu({kGreeting, kDone, kDone, kDone, kDone, status("inmigrate"), status("running")});
   auto monitor = Monitor::open(qemu.take_socket());
   ASSERT_TRUE(monitor.ok());
-  EXPECT_TRUE(monitor->restore(STDIN_FILENO).ok());
+  ASSERT_TRUE(monitor->prepare(STDIN_FILENO).ok());
+  EXPECT_TRUE(monitor->restore().ok());
+}
+
+TEST(Monitor, StandsStillAndGoesOn) {
+  Qemu qemu({kGreeting, kDone, std::string(kEvent) + kDone, kDone, kDone});
+  auto monitor = Monitor::open(qemu.take_socket());
+  ASSERT_TRUE(monitor.ok());
+  ASSERT_TRUE(monitor->stop().ok());
+  ASSERT_TRUE(monitor->go_on().ok()) << "waits for no answer";
+  ASSERT_TRUE(monitor->stop().ok()) << "and is not confused by it";
+  std::vector<std::string> heard = qemu.heard();
+  ASSERT_EQ(heard.size(), 4u);
+  EXPECT_NE(heard[1].find("\"stop\""), std::string::npos);
+  EXPECT_NE(heard[2].find("\"cont\""), std::string::npos);
+}
+
+TEST(Monitor, OneThatDoesNotStandStillInTimeGoesOnWhenItDoes) {
+  Qemu qemu({kGreeting, kDone, "", std::string(kDone) + kDone, kDone});
+  auto monitor = Monitor::open(qemu.take_socket());
+  ASSERT_TRUE(monitor.ok());
+  EXPECT_EQ(monitor->stop().error().system_errno(), ETIMEDOUT);
+  EXPECT_TRUE(monitor->stop().ok());
+  std::vector<std::string> heard = qemu.heard();
+  ASSERT_EQ(heard.size(), 4u);
+  EXPECT_NE(heard[2].find("\"cont\""), std::string::npos);
 }
 
 TEST(Monitor, WhatFailsOrIsNoAnswerIsAnError) {
@@ -87,12 +113,13 @@ TEST(Monitor, WhatFailsOrIsNoAnswerIsAnError) {
     Qemu qemu({kGreeting, kDone, answer});
     auto monitor = Monitor::open(qemu.take_socket());
     ASSERT_TRUE(monitor.ok());
-    EXPECT_FALSE(monitor->save(STDIN_FILENO).ok());
+    EXPECT_FALSE(monitor->prepare(STDIN_FILENO).ok());
   }
   Qemu failing({kGreeting, kDone, kDone, kDone, kDone, status("failed")});
   auto monitor = Monitor::open(failing.take_socket());
   ASSERT_TRUE(monitor.ok());
-  EXPECT_FALSE(monitor->save(STDIN_FILENO).ok());
+  ASSERT_TRUE(monitor->prepare(STDIN_FILENO).ok());
+  EXPECT_FALSE(monitor->save().ok());
   Qemu silent({"{}\r\n"});
   EXPECT_FALSE(Monitor::open(silent.take_socket()).ok());
 }

@@ -59,13 +59,17 @@ Result<Rebirth> make_rebirth(const std::array<unsigned char, agent::kNonceBytes>
   return rebirth;
 }
 
+Result<void> tell_agent(const Rebirth& rebirth, int notes) {
+  ssize_t sent = send(notes, rebirth.nonce.data(), rebirth.nonce.size(), MSG_NOSIGNAL);
+  if (sent != static_cast<ssize_t>(rebirth.nonce.size())) return Error::system("tell the agent");
+  return await_agent(notes);
+}
+
 Result<void> be_reborn(const Rebirth& rebirth, int notes) {
   ATOLL_TRY_VOID(renew_random_numbers(rebirth));
   timespec time = {.tv_sec = rebirth.time_ns / kSecondNs, .tv_nsec = rebirth.time_ns % kSecondNs};
   if (clock_settime(CLOCK_REALTIME, &time) != 0) return Error::system("set the clock");
-  ssize_t sent = send(notes, rebirth.nonce.data(), rebirth.nonce.size(), MSG_NOSIGNAL);
-  if (sent != static_cast<ssize_t>(rebirth.nonce.size())) return Error::system("tell the agent");
-  return await_agent(notes);
+  return tell_agent(rebirth, notes);
 }
 
 }  // namespace atl::microvm

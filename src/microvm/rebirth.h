@@ -20,7 +20,10 @@ static_assert(sizeof(Rebirth) == 88);
 // The keeper's: of now, with new random bytes.
 Result<Rebirth> make_rebirth(const std::array<unsigned char, agent::kNonceBytes>& nonce);
 
-// The guest's: its kernel's random numbers begin anew, its clock is right, and the agent behind
+// The guest's: the agent behind `notes` has its new nonce when this returns.
+Result<void> tell_agent(const Rebirth& rebirth, int notes);
+
+// A machine's: its kernel's random numbers begin anew, its clock is right, and the agent behind
 // `notes` has its new nonce, when this returns. After an error the machine must end.
 Result<void> be_reborn(const Rebirth& rebirth, int notes);
 

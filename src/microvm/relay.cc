@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
@@ -32,7 +33,18 @@ void Relay::open(Fd peer) {
   to_peer_.clear();
   closing_ = false;
   ++connection_;
-  if (ready_) to_port_ += encode_relay(RelayKind::kOpen, connection_);
+  if (!ready_) return;
+  if (tells_time_) tell_time();
+  to_port_ += encode_relay(RelayKind::kOpen, connection_);
+}
+
+void Relay::tell_time() {
+  tells_time_ = false;
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  int64_t time_ns = now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+  to_port_ +=
+      encode_relay(RelayKind::kClock, 0, {reinterpret_cast<const char*>(&time_ns), sizeof time_ns});
 }
 
 void Relay::add_watches(std::vector<pollfd>& polls) const {
@@ -124,8 +136,15 @@ Result<void> Relay::take_by_keeper(const RelayFrame& frame) {
     rested_at_ = rested_at;
     return {};
   }
-  if (frame.header.kind == RelayKind::kLayDown) {
+  if (frame.header.kind == RelayKind::kLayDown && may_lie_down_) {
     lies_down_ = true;
+    return {};
+  }
+  if (frame.header.kind == RelayKind::kKeepFiles && files_.keep && !files_asked_)
+    return keep_files();
+  if (frame.header.kind == RelayKind::kFilesTaken && files_asked_) {
+    files_asked_ = false;
+    files_.forget();
     return {};
   }
   if (frame.header.kind == RelayKind::kReborn && awaits_rebirth_ && frame.data.empty()) {
@@ -137,12 +156,20 @@ Result<void> Relay::take_by_keeper(const RelayFrame& frame) {
   if (frame.header.kind != RelayKind::kReady || ready_)
     return Error(Code::kCorrupt, "the guest says what only a keeper does");
   ready_ = true;
-  timespec now = {};
-  clock_gettime(CLOCK_REALTIME, &now);
-  int64_t time_ns = now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-  to_port_ +=
-      encode_relay(RelayKind::kClock, 0, {reinterpret_cast<const char*>(&time_ns), sizeof time_ns});
+  tell_time();
   if (peer_) to_port_ += encode_relay(RelayKind::kOpen, connection_);
+  return {};
+}
+
+// One who asks and reads no answers is not asked by anybody.
+Result<void> Relay::keep_files() {
+  if (to_port_.size() >= kMaxQueuedBytes)
+    return Error(Code::kCorrupt, "the guest reads no answers");
+  files_asked_ = true;
+  Result<void> kept = files_.keep();
+  int64_t answer = kept ? 0 : std::max(kept.error().system_errno(), 1);
+  to_port_ += encode_relay(RelayKind::kFilesKept, 0,
+                           {reinterpret_cast<const char*>(&answer), sizeof answer});
   return {};
 }
 
@@ -156,6 +183,13 @@ Result<void> Relay::take_by_guest(const RelayFrame& frame) {
   }
   if (frame.header.kind == RelayKind::kReborn && frame.data.size() == sizeof(Rebirth))
     return take_rebirth(frame);
+  if (frame.header.kind == RelayKind::kFilesKept && frame.data.size() == sizeof(int64_t) &&
+      guest_->files_kept) {
+    int64_t answer;
+    std::memcpy(&answer, frame.data.data(), sizeof answer);
+    guest_->files_kept(static_cast<int>(answer));
+    return {};
+  }
   if (frame.header.kind != RelayKind::kOpen || !ready_)
     return Error(Code::kCorrupt, "the keeper says what it should not");
   connection_ = frame.header.connection;
@@ -199,6 +233,7 @@ void Relay::read_peer() {
   ssize_t count = recv(peer_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (count < 0 && try_later(errno)) return;
   if (count <= 0) return close_peer();
+  if (tells_time_) tell_time();
   to_port_ += encode_relay(RelayKind::kData, connection_, {bytes, static_cast<size_t>(count)});
 }
 

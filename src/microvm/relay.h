@@ -18,6 +18,9 @@
 
 namespace atl::microvm {
 
+// What a keeper does with a guest that asks for it. Only one that no sandbox becomes may.
+enum class LyingDown : unsigned char { kRefused, kObeyed };
+
 class Relay {
  public:
   // What the guest does when the other side has opened a connection, and when it is told the time
@@ -30,9 +33,17 @@ class Relay {
     std::function<void(Fd)> still = {};
     // Before anything else, where it begins with the memory of another machine.
     std::function<Result<void>(const Rebirth&)> be_reborn = {};
+    // The keeper's answer to kKeepFiles: 0 or an errno.
+    std::function<void(int)> files_kept = {};
+  };
+  // What a keeper does that keeps the guest's files, and forgets them when they were taken.
+  struct Files {
+    std::function<Result<void>()> keep;
+    std::function<void()> forget;
   };
   // `port` is non-blocking. The guest's side says that it is up.
-  explicit Relay(Fd port) : port_(std::move(port)) {}
+  explicit Relay(Fd port, LyingDown lying_down = LyingDown::kRefused)
+      : port_(std::move(port)), may_lie_down_(lying_down == LyingDown::kObeyed) {}
   Relay(Fd port, Guest guest);
   // Of a keeper whose machine begins with the memory of another.
   Relay(Fd port, const Rebirth& rebirth);
@@ -42,6 +53,13 @@ class Relay {
 
   // The keeper's: a connection that takes the place of the one before.
   void open(Fd peer);
+  // The keeper's. Without, a guest that asks for it breaks the protocol.
+  void offer_files(Files files) { files_ = std::move(files); }
+  // The keeper's: no time has passed for the guest since it was at rest. It is told the time before
+  // anything else.
+  void stood_still() { tells_time_ = true; }
+  // The guest's: kKeepFiles or kFilesTaken.
+  void tell_keeper(RelayKind kind) { to_port_ += encode_relay(kind, 0); }
 
   void add_watches(std::vector<pollfd>& polls) const;
   // After a poll. An error: the other side is gone or breaks the protocol, for good.
@@ -68,6 +86,8 @@ class Relay {
   Result<void> take_by_keeper(const RelayFrame& frame);
   Result<void> take_by_guest(const RelayFrame& frame);
   Result<void> take_rebirth(const RelayFrame& frame);
+  Result<void> keep_files();
+  void tell_time();
   void take_notes();
   void tell_rest();
 
@@ -75,7 +95,11 @@ class Relay {
   std::optional<Guest> guest_;
   bool ready_ = false;  // both sides are up
   bool awaits_rebirth_ = false;
+  bool may_lie_down_ = false;
   bool lies_down_ = false;
+  bool tells_time_ = false;
+  Files files_;
+  bool files_asked_ = false;  // and not yet taken
   Fd peer_;
   uint32_t connection_ = 0;
   std::string from_port_;  // not yet a whole frame

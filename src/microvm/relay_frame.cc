@@ -17,9 +17,10 @@ Result<bool> take_relay_frame(std::string& bytes, RelayFrame& frame) {
   RelayHeader header;
   if (bytes.size() < sizeof header) return false;
   std::memcpy(&header, bytes.data(), sizeof header);
-  bool known = header.kind >= RelayKind::kOpen && header.kind <= RelayKind::kLayDown;
+  bool known = header.kind >= RelayKind::kOpen && header.kind <= RelayKind::kFilesTaken;
   uint32_t most = header.kind == RelayKind::kData ? kMaxRelayBytes : 0;
-  if (header.kind == RelayKind::kClock || header.kind == RelayKind::kRest) most = sizeof(int64_t);
+  for (RelayKind number : {RelayKind::kClock, RelayKind::kRest, RelayKind::kFilesKept})
+    if (header.kind == number) most = sizeof(int64_t);
   if (header.kind == RelayKind::kReborn) most = sizeof(Rebirth);
   if (!known || header.bytes > most) return Error(Code::kCorrupt, "malformed relay frame");
   if (bytes.size() < sizeof header + header.bytes) return false;

@@ -26,12 +26,16 @@ enum class RelayKind : uint32_t {
   // answers with an empty one when it is what that says; what comes before is the other's.
   kReborn = 7,
   kLayDown = 8,  // guest → keeper: others shall begin with its memory as it is now
+  // Where the keeper keeps the guest's files (agent/still_files.h), one time after the other:
+  kKeepFiles = 9,    // guest → keeper: as they are now
+  kFilesKept = 10,   // keeper → guest: they are, or why not: an errno, as int64_t
+  kFilesTaken = 11,  // guest → keeper: whoever asked has them, or has gone
 };
 
 struct RelayHeader {
   RelayKind kind;
   uint32_t connection;
-  uint32_t bytes;  // that follow; 0 but for kData, kClock, kRest and kReborn
+  uint32_t bytes;  // that follow; 0 but for kData, kClock, kRest, kReborn, kFilesKept
 };
 static_assert(sizeof(RelayHeader) == 12);
 

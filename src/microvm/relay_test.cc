@@ -31,12 +31,12 @@ class RelayTest : public ::testing::Test {
   explicit RelayTest(linux::SocketPair port) : RelayTest(std::move(port), make_notes()) {}
   RelayTest(linux::SocketPair port, linux::SocketPair notes)
       : notes_(std::move(notes.ours)),
-        keeper_(std::move(port.ours)),
+        keeper_(std::move(port.ours), LyingDown::kObeyed),
         guest_(std::move(port.theirs),
                {[this] { return connect(); }, [this](int64_t time_ns) { told_ns_ = time_ns; },
-                std::move(notes.theirs),
-                [this](Fd asker) { askers_.push_back(std::move(asker)); },
-                [this](const Rebirth& told) { return be_reborn(told); }}) {}
+                std::move(notes.theirs), [this](Fd asker) { askers_.push_back(std::move(asker)); },
+                [this](const Rebirth& told) { return be_reborn(told); },
+                [this](int answer) { answers_.push_back(answer); }}) {}
 
   Result<Fd> connect() {
     EXPECT_GT(told_ns_, 1'700'000'000'000'000'000) << "it is not told the time";
@@ -82,6 +82,7 @@ class RelayTest : public ::testing::Test {
 
   std::vector<Fd> agents_;
   std::vector<Fd> askers_;
+  std::vector<int> answers_;
   bool can_be_reborn_ = true;
   std::array<unsigned char, agent::kNonceBytes> nonce_ = {};
   int64_t told_ns_ = 0;
@@ -207,6 +208,30 @@ TEST_F(RelayTest, TheGuestRestsWhenTheAgentHasReadAllAndSaidAll) {
   EXPECT_TRUE(keeper_.is_at_rest());
 }
 
+TEST_F(RelayTest, AGuestThatStoodStillIsToldTheTimeBeforeAnythingElse) {
+  Fd client = open();
+  note({1, 0});
+  settle();
+  ASSERT_TRUE(keeper_.is_at_rest());
+  told_ns_ = 0;
+  keeper_.stood_still();
+  settle();
+  EXPECT_TRUE(keeper_.is_at_rest()) << "nobody wants anything of it";
+  EXPECT_EQ(told_ns_, 0);
+  put(client, "a byte");
+  settle();
+  EXPECT_GT(told_ns_, 1'700'000'000'000'000'000);
+  EXPECT_EQ(take(agents_[0]), "a byte");
+  told_ns_ = 0;
+  put(client, "another");
+  settle();
+  EXPECT_EQ(told_ns_, 0) << "it knows";
+  keeper_.stood_still();
+  Fd second = open();
+  settle();
+  EXPECT_GT(told_ns_, 0);
+}
+
 TEST_F(RelayTest, ARestThatCrossesAByteOnItsWayIsNone) {
   Fd client = open();
   settle();
@@ -298,11 +323,55 @@ TEST_F(RelayTest, AGuestAsksToBeLaidDown) {
   EXPECT_TRUE(askers_.empty());
 }
 
+TEST_F(RelayTest, FilesAreKeptByTheKeeperAndForgottenWhenTheyAreTaken) {
+  int kept = 0, forgotten = 0;
+  Result<void> outcome;
+  keeper_.offer_files({[&] {
+                         ++kept;
+                         return outcome;
+                       },
+                       [&] { ++forgotten; }});
+  Fd client = open();
+  settle();
+  guest_.tell_keeper(RelayKind::kKeepFiles);
+  settle();
+  EXPECT_EQ(kept, 1);
+  EXPECT_EQ(answers_, std::vector<int>{0});
+  EXPECT_EQ(forgotten, 0);
+  guest_.tell_keeper(RelayKind::kFilesTaken);
+  settle();
+  EXPECT_EQ(forgotten, 1);
+  outcome = Error::from_errno("keep", ENOSPC);
+  guest_.tell_keeper(RelayKind::kKeepFiles);
+  settle();
+  EXPECT_EQ(answers_, (std::vector<int>{0, ENOSPC}));
+}
+
+TEST_F(RelayTest, AGuestThatAsksForFilesWhereNoneAreKeptIsGivenUp) {
+  Fd client = open();
+  settle();
+  guest_.tell_keeper(RelayKind::kKeepFiles);
+  ASSERT_TRUE(guest_.move_bytes().ok());
+  EXPECT_FALSE(keeper_.move_bytes().ok()) << "nobody keeps files here";
+}
+
+TEST_F(RelayTest, AGuestThatAsksForFilesAgainBeforeItTookThemIsGivenUp) {
+  keeper_.offer_files({[] { return Result<void>(); }, [] {}});
+  Fd client = open();
+  settle();
+  guest_.tell_keeper(RelayKind::kKeepFiles);
+  guest_.tell_keeper(RelayKind::kKeepFiles);
+  ASSERT_TRUE(guest_.move_bytes().ok());
+  EXPECT_FALSE(keeper_.move_bytes().ok());
+}
+
 TEST(RelayFrame, AnythingElseThanAFrameIsRefused) {
   for (std::string bytes :
-       {encode_relay(RelayKind{0}, 1), encode_relay(RelayKind{9}, 1),
+       {encode_relay(RelayKind{0}, 1), encode_relay(RelayKind{12}, 1),
         encode_relay(RelayKind::kRest, 1, "123456789"), encode_relay(RelayKind::kReady, 1, "x"),
         encode_relay(RelayKind::kClock, 1, "123456789"),
+        encode_relay(RelayKind::kFilesKept, 1, "123456789"),
+        encode_relay(RelayKind::kKeepFiles, 1, "x"),
         encode_relay(RelayKind::kData, 1, std::string(kMaxRelayBytes + 1, 'x')),
         encode_relay(RelayKind::kOpen, 1, "x"), encode_relay(RelayKind::kClose, 1, "x")}) {
     RelayFrame frame;
@@ -328,13 +397,17 @@ TEST(RelayFrame, IsTakenWhenItIsWhole) {
   EXPECT_EQ(two, "rest");
 }
 
-TEST(Relay, AGuestThatOpensConnectionsIsGivenUp) {
-  auto port = make_pair();
-  Relay keeper(std::move(port.ours));
-  std::string bytes = encode_relay(RelayKind::kOpen, 1);
-  ASSERT_EQ(write(port.theirs.get(), bytes.data(), bytes.size()),
-            static_cast<ssize_t>(bytes.size()));
-  EXPECT_FALSE(keeper.move_bytes().ok());
+// Or asks to be laid down, without having been launched for that.
+TEST(Relay, AGuestThatOpensConnectionsOrEndsItsMachineIsGivenUp) {
+  for (RelayKind kind : {RelayKind::kOpen, RelayKind::kLayDown}) {
+    auto port = make_pair();
+    Relay keeper(std::move(port.ours));
+    std::string bytes = encode_relay(RelayKind::kReady, 0) + encode_relay(kind, 0);
+    ASSERT_EQ(write(port.theirs.get(), bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+    EXPECT_FALSE(keeper.move_bytes().ok());
+    EXPECT_FALSE(keeper.lies_down());
+  }
 }
 
 }  // namespace

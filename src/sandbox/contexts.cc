@@ -140,8 +140,8 @@ void Contexts::go_on(uint64_t frozen_ms) {
   for (const auto& context : all_) context->go_on(frozen_ms);
 }
 
-void Contexts::end_all() {
-  for (const auto& context : std::exchange(all_, {})) context->close(Verdict::kSandboxGone);
+void Contexts::end_all(Verdict verdict) {
+  for (const auto& context : std::exchange(all_, {})) context->close(verdict);
 }
 
 }  // namespace atl::sandbox

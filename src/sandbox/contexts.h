@@ -51,7 +51,7 @@ class Contexts {
   void hold();
   void go_on(uint64_t frozen_ms);
   // The sandbox has ended.
-  void end_all();
+  void end_all(Verdict verdict = Verdict::kSandboxGone);
 
  private:
   struct Adopted {

@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "base/snapshot_id.h"
 #include "isolate/wall_limits.h"
+#include "sandbox/floor.h"
 #include "sandbox/volumes.h"
 #include "store/idempotency_rows.h"
 #include "store/template_manifest.h"
@@ -32,6 +33,7 @@ struct CreateSandbox {
   std::optional<std::string> name;
   OnNameConflict on_name_conflict = OnNameConflict::kError;
   std::optional<store::Isolation> isolation;  // at least
+  Preference preference = Preference::kWeakest;
   Sharing sharing = Sharing::kOwn;
   std::optional<uint32_t> cpu_millis;
   std::optional<uint64_t> memory_bytes;

@@ -382,6 +382,7 @@ Task<void> ExecTable::end_all(Verdict verdict, std::string failure) {
   while (!live_.empty()) {
     std::shared_ptr<Exec> exec = live_.begin()->second.exec;
     store::ExecRow row = ended_row(exec->row(), verdict, failure, exec->offsets());
+    if (verdict == Verdict::kOom) row.limits_hit = bit(agent::LimitBit::kMemory);
     auto finished = co_await finish(exec, row);
     if (finished) continue;
     // Whoever waits must not wait for ever because a row could not be stored.

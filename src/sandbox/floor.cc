@@ -13,9 +13,6 @@ constexpr std::string_view kUnderPressure = "files_only_under_pressure";
 
 bool is_jail(const store::SandboxRow& row) { return row.isolation == "jail"; }
 
-// Whether snapshots of it can be had.
-bool keeps_files(const store::SandboxRow& row) { return row.isolation != "gvisor"; }
-
 Error refused(const store::SandboxRow& row, const std::string& what, std::string_view field) {
   return Error(Code::kUnsupported, "a sandbox behind " + row.isolation + " " + what)
       .with_reason("not_behind_this_wall")
@@ -26,7 +23,18 @@ bool is_offered(const Offered& offered, Isolation wall) {
   return wall == Isolation::kJail || monitor_of(offered, wall).has_value();
 }
 
-std::string names_of(const Offered& offered) { return offered.sentry ? "jail and gvisor" : "jail"; }
+// What was looked for, wall by wall.
+std::string found_of(const Offered& offered) {
+  std::string text = "jail is here";
+  for (Isolation wall : {Isolation::kGvisor, Isolation::kMicrovm}) {
+    std::string name(isolation_name(wall));
+    text += ", " + name +
+            (is_offered(offered, wall)
+                 ? " is here"
+                 : " needs the image of the template " + name + ", which is not built");
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -35,7 +43,7 @@ std::optional<isolate::Monitor> monitor_of(const Offered& offered, Isolation wal
   if (wall == Isolation::kGvisor && offered.sentry)
     return isolate::Monitor{*offered.sentry, Kind::kSentry};
   if (wall == Isolation::kMicrovm && offered.machine)
-    return isolate::Monitor{*offered.machine, Kind::kMachine};
+    return isolate::Monitor{*offered.machine, Kind::kMachine, offered.virtualization};
   return std::nullopt;
 }
 
@@ -47,9 +55,9 @@ Result<Isolation> choose_wall(const Offered& offered, const store::TemplateDefau
   if (!is_offered(offered, chosen)) {
     std::string who = wanted > asked.value_or(Isolation::kJail) ? "the template" : "the request";
     std::string name(isolation_name(wanted));
-    return Error(Code::kUnsupported, who + " asks for " + name + ", and this host offers " +
-                                         names_of(offered) + ": the image of the template " + name +
-                                         ", which runs such sandboxes, is not built")
+    return Error(Code::kUnsupported,
+                 who + " asks for " + name +
+                     ", and this host has no wall as strong: " + found_of(offered))
         .with_reason("isolation_unavailable")
         .with_field("isolation");
   }
@@ -61,27 +69,32 @@ Result<Isolation> choose_wall(const Offered& offered, const store::TemplateDefau
   return chosen;
 }
 
+Isolation strongest_wall(const Offered& offered, const store::TemplateDefaults& defaults,
+                         store::SandboxRow row) {
+  Isolation least = store::parse_isolation(row.isolation).value_or(Isolation::kMicrovm);
+  for (Isolation wall : {Isolation::kMicrovm, Isolation::kGvisor}) {
+    if (wall <= least) break;
+    if (wall > strongest_within(defaults.latency) || !is_offered(offered, wall)) continue;
+    row.isolation = isolation_name(wall);
+    if (check_wall(row)) return wall;
+  }
+  return least;
+}
+
 Result<void> check_wall(const store::SandboxRow& row) {
   if (is_jail(row)) return {};
   if (!row.volumes.empty()) return refused(row, "cannot have volumes yet", "volumes");
   if (row.persistence != "ephemeral") return refused(row, "cannot be kept yet", "persistence");
-  if (row.snapshot && !keeps_files(row))
-    return refused(row, "cannot begin with the files of a snapshot yet", "snapshot");
   if (row.files_only_after_ms != 0 || row.files_only_under_pressure) {
     std::string_view field = row.files_only_after_ms != 0 ? kFilesOnly : kUnderPressure;
     return refused(row, "cannot keep its files without its memory yet", field);
   }
-  if (row.checkpoint != "none" && !keeps_files(row))
-    return refused(row, "cannot be kept as a snapshot yet", "checkpoint");
   return {};
 }
 
-Result<void> check_deed(const store::SandboxRow& row, Deed deed) {
+Result<void> check_change(const store::SandboxRow& row) {
   if (is_jail(row)) return {};
-  if (deed == Deed::kChangeLimits)
-    return refused(row, "has the limits that it was made with", "limits");
-  if (keeps_files(row)) return {};
-  return refused(row, "cannot be kept as a snapshot yet", "");
+  return refused(row, "has the limits that it was made with", "limits");
 }
 
 }  // namespace atl::sandbox

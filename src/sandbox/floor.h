@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "isolate/monitor.h"
@@ -15,10 +16,22 @@ namespace atl::sandbox {
 struct Offered {
   std::optional<Digest> sentry = {};   // gvisor
   std::optional<Digest> machine = {};  // microvm
+  // What machines have, as far as was tried (hardware_trial.h).
+  isolate::Virtualization virtualization = isolate::Virtualization::kEmulated;
+};
+
+// What became of the trial of machines on the host's processor (hardware_trial.h).
+struct HardwareFinding {
+  Digest image;  // that was tried
+  isolate::Virtualization virtualization;
+  std::string reason;  // why they are emulated
 };
 
 // What a sandbox behind that wall is run by; nothing: the jail is all.
 std::optional<isolate::Monitor> monitor_of(const Offered& offered, store::Isolation wall);
+
+// Which of the walls that are strong enough.
+enum class Preference : unsigned char { kWeakest, kStrongest };
 
 // The weakest wall here that is not weaker than what is asked for and what the template asks for.
 // kUnsupported with reason isolation_unavailable or persistence_unavailable.
@@ -26,12 +39,16 @@ Result<store::Isolation> choose_wall(const Offered& offered,
                                      const store::TemplateDefaults& defaults,
                                      std::optional<store::Isolation> asked = std::nullopt);
 
+// The strongest wall here that the template's latency class allows and behind which a sandbox of
+// this row can be what it says; never a weaker one than it has.
+store::Isolation strongest_wall(const Offered& offered, const store::TemplateDefaults& defaults,
+                                store::SandboxRow row);
+
 // Whether a sandbox of this row can be what it says behind the wall that it has. kUnsupported with
 // reason not_behind_this_wall and the field that it is about.
 Result<void> check_wall(const store::SandboxRow& row);
 
-// What is done to a sandbox that exists. The same error.
-enum class Deed : unsigned char { kChangeLimits, kKeepFiles };
-Result<void> check_deed(const store::SandboxRow& row, Deed deed);
+// Whether the limits of a sandbox that exists can change. The same error.
+Result<void> check_change(const store::SandboxRow& row);
 
 }  // namespace atl::sandbox

@@ -6,6 +6,7 @@ namespace atl::sandbox {
 namespace {
 
 using store::Isolation;
+using store::Latency;
 using store::Persistence;
 using store::TemplateDefaults;
 
@@ -39,12 +40,47 @@ TEST(Floor, TheWeakestWallThatIsEnoughIsChosen) {
   EXPECT_FALSE(choose_wall(kSentriesToo, {}, Isolation::kMicrovm).ok());
 }
 
+// With everything that could be asked of it left out.
+Isolation raised(const Offered& offered, Latency latency, const char* floor = "jail") {
+  return strongest_wall(offered, {.latency = latency}, row_behind(floor));
+}
+
+TEST(Floor, TheStrongestWallIsTheOneThatTheLatencyClassAllows) {
+  for (const Offered* offered : {&kJailsOnly, &kMachinesToo, &kSentriesToo, &kAll})
+    EXPECT_EQ(raised(*offered, Latency::kInstant), Isolation::kJail);
+  EXPECT_EQ(raised(kAll, Latency::kFast), Isolation::kGvisor);
+  EXPECT_EQ(raised(kMachinesToo, Latency::kFast), Isolation::kJail) << "a machine is too slow";
+  EXPECT_EQ(raised(kAll, Latency::kAny), Isolation::kMicrovm);
+  EXPECT_EQ(raised(kSentriesToo, Latency::kAny), Isolation::kGvisor);
+  EXPECT_EQ(raised(kJailsOnly, Latency::kAny), Isolation::kJail);
+}
+
+TEST(Floor, TheStrongestWallIsNeverWeakerThanTheFloor) {
+  EXPECT_EQ(raised(kAll, Latency::kInstant, "gvisor"), Isolation::kGvisor);
+  EXPECT_EQ(raised(kAll, Latency::kAny, "gvisor"), Isolation::kMicrovm);
+  EXPECT_EQ(raised(kSentriesToo, Latency::kAny, "microvm"), Isolation::kMicrovm);
+}
+
+TEST(Floor, TheStrongestWallIsOneThatDoesWhatIsAskedFor) {
+  store::SandboxRow row = row_behind("jail");
+  row.persistence = "persistent";
+  EXPECT_EQ(strongest_wall(kAll, {.latency = Latency::kAny}, row), Isolation::kJail);
+  row = row_behind("jail");
+  row.files_only_after_ms = 1000;
+  EXPECT_EQ(strongest_wall(kAll, {.latency = Latency::kAny}, row), Isolation::kJail);
+}
+
 TEST(Floor, EachWallIsRunByItsOwnImage) {
   using Kind = isolate::Monitor::Kind;
   EXPECT_FALSE(monitor_of(kAll, Isolation::kJail));
   EXPECT_EQ(monitor_of(kAll, Isolation::kGvisor), (isolate::Monitor{*kAll.sentry, Kind::kSentry}));
   EXPECT_EQ(monitor_of(kAll, Isolation::kMicrovm),
             (isolate::Monitor{*kAll.machine, Kind::kMachine}));
+  Offered hardware = kAll;
+  hardware.virtualization = isolate::Virtualization::kHardware;
+  EXPECT_EQ(monitor_of(hardware, Isolation::kGvisor), monitor_of(kAll, Isolation::kGvisor));
+  EXPECT_NE(monitor_of(hardware, Isolation::kMicrovm), monitor_of(kAll, Isolation::kMicrovm))
+      << "nothing that was made for the one fits the other";
   EXPECT_FALSE(monitor_of(kMachinesToo, Isolation::kGvisor));
 }
 
@@ -65,6 +101,14 @@ TEST(Floor, AStrongerWallIsRefusedWhoeverAsks) {
     EXPECT_NE(chosen.error().message().find(one.said), std::string::npos)
         << chosen.error().message();
   }
+}
+
+TEST(Floor, ARefusalSaysWhatWasFoundOfEachWall) {
+  auto refused = choose_wall(kSentriesToo, {}, Isolation::kMicrovm);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message(),
+            "the request asks for microvm, and this host has no wall as strong: jail is here, "
+            "gvisor is here, microvm needs the image of the template microvm, which is not built");
 }
 
 TEST(Floor, FilesMayBeKeptAndMemoryMayNot) {
@@ -95,22 +139,19 @@ TEST(Floor, WhatAMachineCannotDoIsRefusedByName) {
   EXPECT_EQ(check_wall(row).error().field(), "volumes");
   row.isolation = "jail";
   EXPECT_TRUE(check_wall(row).ok());
-  EXPECT_TRUE(check_deed(row_behind("jail"), Deed::kChangeLimits).ok());
+  EXPECT_TRUE(check_change(row_behind("jail")).ok());
   for (const char* wall : {"gvisor", "microvm"})
-    EXPECT_EQ(check_deed(row_behind(wall), Deed::kChangeLimits).error().reason(),
-              "not_behind_this_wall");
+    EXPECT_EQ(check_change(row_behind(wall)).error().reason(), "not_behind_this_wall");
 }
 
-TEST(Floor, TheFilesOfAMachineCanBeKeptAndThoseOfASentryNot) {
+TEST(Floor, TheFilesOfASandboxCanBeKeptBehindEveryWall) {
   for (const char* wall : {"jail", "microvm", "gvisor"}) {
-    bool can = wall != std::string_view("gvisor");
-    EXPECT_EQ(check_deed(row_behind(wall), Deed::kKeepFiles).ok(), can) << wall;
     store::SandboxRow row = row_behind(wall);
     row.checkpoint = "each";
-    EXPECT_EQ(check_wall(row).ok(), can) << wall;
+    EXPECT_TRUE(check_wall(row).ok()) << wall;
     row = row_behind(wall);
     row.snapshot = SnapshotId::draw();
-    EXPECT_EQ(check_wall(row).ok(), can) << wall;
+    EXPECT_TRUE(check_wall(row).ok()) << wall;
   }
 }
 

@@ -27,6 +27,7 @@ inline constexpr NamedExtra kExtras[] = {
     {"landlock", isolate::Extra::kLandlock},
     {"time_namespace", isolate::Extra::kTimeNamespace},
     {"simple_quotas", isolate::Extra::kSimpleQuotas},
+    {"hardware_virtualization", isolate::Extra::kHardwareVirtualization},
 };
 
 struct Limits {

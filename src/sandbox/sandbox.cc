@@ -8,6 +8,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "agent/farewell.h"
 #include "base/log.h"
 #include "sandbox/pause.h"
 
@@ -20,6 +21,18 @@ constexpr std::chrono::seconds kBootTime{60};  // the same for a machine, which 
 constexpr std::chrono::milliseconds kReconnectPause{20};
 constexpr int kMaxSilentStreams = 20;  // in a row, each broken before its hello
 constexpr int kMaxViolations = 5;      // of the protocol, in its whole life
+
+namespace {
+
+// Who kept what the agent ran in says why there is none any more.
+Error ended_by(std::string_view farewell) {
+  auto said = agent::decode_farewell(farewell);
+  if (!said) return std::move(said).error();
+  return Error(Code::kNotFound, "what ran the sandbox was ended at its memory limit")
+      .with_reason(verdict_name(Verdict::kOom));
+}
+
+}  // namespace
 
 std::string_view state_name(State state) {
   switch (state) {
@@ -115,7 +128,8 @@ Task<void> Sandbox::talk(std::shared_ptr<Sandbox> self) {
     bool gone =
         ended.error().code() == Code::kNotFound || ended.error().code() == Code::kUnsupported;
     if (gone || silent > kMaxSilentStreams || violations > kMaxViolations) {
-      co_await self->lose_agent(ended.error().message());
+      Error why = std::move(ended).error();
+      co_await self->lose_agent(std::move(why));
       co_return;
     }
     log_info("agent stream broke, connecting again",
@@ -178,6 +192,7 @@ Task<Result<void>> Sandbox::handle(agent::Frame frame, isolate::AgentLink& link)
 
 Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
   ATOLL_CO_TRY(agent::Frame frame, co_await link.read());
+  if (frame.type == agent::FrameType::kFarewell) co_return ended_by(frame.payload);
   if (frame.type != agent::FrameType::kHello)
     co_return Error(Code::kCorrupt, "the agent did not begin with a hello");
   ATOLL_CO_TRY(agent::Hello hello, agent::decode_hello(frame.payload));
@@ -194,18 +209,21 @@ Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
   co_return Result<void>();
 }
 
-Task<void> Sandbox::lose_agent(std::string why) {
+Task<void> Sandbox::lose_agent(Error why) {
   if (!row_.released) {
-    co_await fail(std::move(why));
+    bool was_memory = why.reason() == verdict_name(Verdict::kOom);
+    Verdict verdict = was_memory ? Verdict::kOom : Verdict::kSandboxGone;
+    std::string failure = why.message();
+    co_await fail(std::move(failure), verdict);
     co_return;
   }
   // It was being brought back: who does that keeps its files for another attempt.
-  log_warning("an agent did not stay", {{"sandbox", id().view()}, {"failure", why}});
+  log_warning("an agent did not stay", {{"sandbox", id().view()}, why});
   agent_lost_ = true;
   changed_.notify_all();
 }
 
-Task<void> Sandbox::fail(std::string failure) {
+Task<void> Sandbox::fail(std::string failure, Verdict verdict) {
   log_warning("sandbox failed", {{"sandbox", id().view()}, {"failure", failure}});
   state_ = State::kFailed;
   row_.failure = failure;
@@ -215,8 +233,8 @@ Task<void> Sandbox::fail(std::string failure) {
   };
   auto stored = co_await services_.ledger.run(store_state);
   if (!stored) log_error("state could not be stored", {{"sandbox", id().view()}, stored.error()});
-  contexts_.end_all();
-  co_await execs_.end_all(Verdict::kSandboxGone, failure);
+  contexts_.end_all(verdict);
+  co_await execs_.end_all(verdict, failure);
   changed_.notify_all();
   due_.notify_all();
 }

@@ -91,8 +91,9 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   Task<Result<void>> greet(isolate::AgentLink& link);
   void break_talk();
   Task<Result<void>> handle(agent::Frame frame, isolate::AgentLink& link);
-  Task<void> lose_agent(std::string why);
-  Task<void> fail(std::string failure);
+  Task<void> lose_agent(Error why);
+  // `verdict` is that of all that runs in it.
+  Task<void> fail(std::string failure, Verdict verdict = Verdict::kSandboxGone);
   bool talks() const {
     return state_ != State::kFailed && state_ != State::kDeleting && !agent_lost_;
   }
@@ -114,7 +115,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   bool replaced_ = false;      // another one has its id now
   bool agent_lost_ = false;    // while it was being brought back
   bool isolate_left_ = false;  // its memory is being given back, which has not come to its end
-  bool in_turn_ = false;  // see Pause::Turn
+  bool in_turn_ = false;       // see Pause::Turn
   Event changed_;
   Event& due_;
 };

@@ -127,7 +127,7 @@ Error not_running(State state) {
 }  // namespace
 
 Result<void> check_disk(const store::SandboxRow& row) {
-  if (row.isolation == "microvm") return {};  // its disk has a size, however full it began
+  if (row.isolation != "jail") return {};  // its disk has a size, however full it began
   uint64_t least = row.inherited_bytes + isolate::kMinDiskBytes;
   if (row.inherited_bytes == 0 || row.disk_bytes >= least) return {};
   return Error(Code::kInvalid, "it begins with " + std::to_string(row.inherited_bytes) +
@@ -148,7 +148,7 @@ Task<Result<void>> change_sandbox(Services& services, std::shared_ptr<Sandbox> s
   store::SandboxRow after = changed_row(now, request, services.clock);
   ATOLL_CO_TRY_VOID(check_disk(after));
   ATOLL_CO_TRY_VOID(check_wall(after));
-  if (changes_wall(now, after)) ATOLL_CO_TRY_VOID(check_deed(now, Deed::kChangeLimits));
+  if (changes_wall(now, after)) ATOLL_CO_TRY_VOID(check_change(now));
   Secrets secrets(services.driver, now.tenant);
   if (request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(after.network));
   if (request.network) ATOLL_CO_TRY_VOID(co_await change_network(services, sandbox, after));

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/farewell.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -205,6 +206,21 @@ TEST(Sandbox, SleepingSweepIsWokenByWhatComesSooner) {
   bed.driver->remove_error = std::nullopt;
   sweep(bed);
   EXPECT_TRUE(bed.run(bed.driver->list())->empty());
+}
+
+TEST(Sandbox, WhatWasEndedForItsMemorySaysSoOfItsExecs) {
+  TestBed bed;
+  SandboxId id = create_idle(bed);
+  auto sandbox = bed.sandboxes().find(kTenant, id);
+  auto exec = bed.start_exec(*sandbox, {"hang"});
+  bed.driver->farewell = agent::encode(
+      agent::Farewell{.version = agent::kProtocolVersion, .cause = agent::Cause::kMemory});
+  bed.driver->drop_stream(id);
+  bed.settle();
+  EXPECT_EQ(sandbox->state(), State::kFailed);
+  EXPECT_EQ(exec->row().verdict, "oom");
+  EXPECT_EQ(exec->row().limits_hit, agent::bit(agent::LimitBit::kMemory));
+  EXPECT_EQ(exec->row().failure, "what ran the sandbox was ended at its memory limit");
 }
 
 TEST(Sandbox, AgentOfThePreviousVersionIsSpokenTo) {

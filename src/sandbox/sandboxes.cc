@@ -10,8 +10,8 @@
 #include "sandbox/network.h"
 #include "sandbox/pause.h"
 #include "sandbox/secrets.h"
-#include "sandbox/start_program.h"
 #include "sandbox/snapshots.h"
+#include "sandbox/start_program.h"
 #include "sandbox/trust.h"
 
 namespace atl::sandbox {
@@ -64,6 +64,33 @@ void log_failure(const SandboxId& id, const Error& error) {
     log_warning("create failed", {{"sandbox", id.view()}, error});
 }
 
+// Who leaves the choice to us gets the strongest; but files of a snapshot are those of a wall, and
+// volumes are for jails.
+void raise_wall(const Offered& offered, const store::TemplateDefaults& defaults,
+                const CreateSandbox& request, store::SandboxRow& row) {
+  bool is_free = !request.snapshot && request.volumes.empty();
+  if (request.preference == Preference::kStrongest && is_free)
+    row.isolation = isolation_name(strongest_wall(offered, defaults, row));
+}
+
+// The files of a snapshot are those of the wall that it was cut behind. Of an old one that is not
+// stored; then the warden finds out.
+Result<void> begin_with(const store::SnapshotRow& snapshot, CreateSandbox& request) {
+  request.template_name = snapshot.template_name;
+  request.sharing = Sharing::kOwn;
+  auto wall = store::parse_isolation(snapshot.isolation);
+  if (!wall) return {};
+  if (request.isolation && *request.isolation > *wall)
+    return Error(Code::kUnsupported, "the snapshot is of a sandbox behind " + snapshot.isolation +
+                                         " and cannot be read behind " +
+                                         std::string(isolation_name(*request.isolation)))
+        .with_reason("not_behind_this_wall")
+        .with_field("isolation");
+  // For the jail nothing is looked up.
+  if (*wall != store::Isolation::kJail) request.isolation = wall;
+  return {};
+}
+
 // What is not said comes from the snapshot.
 Result<void> inherit(const store::SnapshotRow& snapshot, const CreateSandbox& request,
                      store::SandboxRow& row) {
@@ -73,8 +100,9 @@ Result<void> inherit(const store::SnapshotRow& snapshot, const CreateSandbox& re
   row.memory_bytes = request.memory_bytes.value_or(snapshot.memory_bytes);
   row.pids = request.pids.value_or(snapshot.pids);
   row.disk_bytes = request.disk_bytes.value_or(snapshot.disk_bytes);
-  if (row.isolation == "microvm" && row.disk_bytes != snapshot.disk_bytes)
-    return Error(Code::kUnsupported, "a sandbox behind microvm has the disk of its snapshot, of " +
+  if (row.isolation != "jail" && row.disk_bytes != snapshot.disk_bytes)
+    return Error(Code::kUnsupported, "a sandbox behind " + row.isolation +
+                                         " has the disk of its snapshot, of " +
                                          std::to_string(snapshot.disk_bytes) + " bytes")
         .with_reason("not_behind_this_wall")
         .with_field("limits.disk_bytes");
@@ -118,8 +146,8 @@ Result<Sandboxes::Draft> Sandboxes::make_draft(
         .with_field("template");
   const auto& defaults = found->manifest.defaults;
   Offered offered;  // every host has the jail, so for that nothing is looked up
-  if (request.isolation || defaults.isolation != store::Isolation::kJail)
-    offered = templates_.offered();
+  bool is_plain = !request.isolation && request.preference == Preference::kWeakest;
+  if (!is_plain || defaults.isolation != store::Isolation::kJail) offered = templates_.offered();
   ATOLL_TRY(store::Isolation wall, choose_wall(offered, defaults, request.isolation));
   store::SandboxRow row{.id = SandboxId::draw(), .tenant = tenant, .image = found->image};
   row.name = request.name;
@@ -161,6 +189,7 @@ Result<Sandboxes::Draft> Sandboxes::make_draft(
   row.ttl_from_ms = row.created_at_ms;
   row.generation = 1;
   fill_random(row.nonce);
+  raise_wall(offered, defaults, request, row);
   ATOLL_TRY_VOID(check_wall(row));
   Draft draft{std::move(row)};
   if (!snapshot) draft.start = std::move(found->manifest.start);
@@ -198,8 +227,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   std::optional<store::SnapshotRow> snapshot;
   if (request.snapshot) {
     ATOLL_CO_TRY(snapshot, co_await find_snapshot(services_.ledger, tenant, *request.snapshot));
-    request.template_name = snapshot->template_name;
-    request.sharing = Sharing::kOwn;
+    ATOLL_CO_TRY_VOID(begin_with(*snapshot, request));
   }
   ATOLL_CO_TRY_VOID(ask_for_singleton(tenant, request));
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> held, co_await find_conflict(tenant, request));
@@ -224,7 +252,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   enter(sandbox);
   store::SandboxRow stored = row;
   if (draft.start) unanswered_.insert(row.id);
-  bool is_ready = warm && warm->limits == limits_of(row).wall && !draft.start;
+  bool is_ready = warm && !warm->lender && warm->limits == limits_of(row).wall && !draft.start;
   if (is_ready) stored.state = "running";
   auto insert = [stored, key = request.idempotency_key](store::Catalog& catalog) {
     return key ? catalog.idempotency().insert_sandbox(*key, stored)
@@ -242,7 +270,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   crash_point("create.row");
   CreateTimings timings{};
   timings.reserve = since(begin);
-  timings.from_pool = warm.has_value();
+  timings.from_pool = warm && !warm->lender;
   if (warm)
     made = co_await start(sandbox, std::move(*warm), timings);
   else
@@ -316,8 +344,14 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolat
   auto begin = std::chrono::steady_clock::now();
   Mark starting(starting_, sandbox->id(), settled_);
   isolate::WallLimits wanted = limits_of(sandbox->row()).wall;
-  if (isolate.basis.monitor)
+  bool poised = isolate.lender != nullptr;
+  if (poised) {
+    auto begun = co_await pool_.begin(isolate);
+    if (!begun) co_return co_await start(sandbox, timings);  // another one of that id
+    ATOLL_CO_TRY_VOID(co_await store_running(sandbox));
+  } else if (isolate.basis.monitor) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.set_programs(isolate.id, isolate::Programs::kRun));
+  }
   if (isolate.limits != wanted) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.change_limits(isolate.id, wanted));
     ATOLL_CO_TRY_VOID(co_await store_running(sandbox));
@@ -341,17 +375,18 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
       basis.toolbox, row.snapshot, basis.monitor,       places_of(row.volumes)};
   if (row.persistence == "persistent" || row.released) spec.layer_end = isolate::LayerEnd::kKept;
   auto begin = std::chrono::steady_clock::now();
-  ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
+  // A copy would not have seen the files of a snapshot, a volume or a layer that was there before.
+  std::optional<WarmAgent> copied;
+  bool can_copy = !row.snapshot && row.generation == 1 && row.volumes.empty();
+  if (can_copy && basis.monitor && spec.layer_end == isolate::LayerEnd::kWithIsolate)
+    copied = co_await pool_.restore(row.template_name, spec);
+  if (!copied) ATOLL_CO_TRY_VOID(co_await services_.driver.launch(spec));
   crash_point("create.launched");
   auto told = co_await apply_network(services_, row);
   // One that was there before does not end because egress is away, which is told when it is back.
   if (!told && !row.restoring && !row.released) co_return told;
   timings.launch = since(begin);
-  // A copy would not have seen the files of a snapshot, a volume or a layer that was there before.
-  std::optional<WarmAgent> copied;
-  bool is_new = !row.snapshot && row.generation == 1;
-  bool can_copy = is_new && row.volumes.empty() && !basis.monitor;
-  if (can_copy) copied = co_await pool_.copy(row, basis);
+  if (can_copy && !basis.monitor) copied = co_await pool_.copy(row, basis);
   timings.from_zygote = copied.has_value();
   if (copied)
     sandbox->attach(std::move(*copied));
@@ -365,7 +400,7 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
 }
 
 Task<Result<void>> Sandboxes::start_asked(std::shared_ptr<Sandbox> sandbox,
-                                           store::StartProgram wanted) {
+                                          store::StartProgram wanted) {
   ATOLL_CO_TRY_VOID(co_await start_program(services_, sandbox, wanted));
   crash_point("create.ready");
   unanswered_.erase(sandbox->id());

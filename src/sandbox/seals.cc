@@ -136,6 +136,10 @@ Task<Result<std::shared_ptr<Seals::Packing>>> Seals::begin_packing(store::Tenant
 Task<Result<Sealed>> Seals::seal(store::TenantId tenant, SnapshotId id) {
   ATOLL_CO_TRY(store::SnapshotRow row, co_await find_snapshot(services_.ledger, tenant, id));
   if (row.manifest) co_return Sealed{std::move(row)};
+  if (!row.isolation.empty() && row.isolation != "jail")
+    co_return Error(Code::kUnsupported,
+                    "a snapshot of a sandbox behind " + row.isolation + " cannot be sealed yet")
+        .with_reason("not_behind_this_wall");
   Snapshots::InUse in_use(snapshots_, id);
   ATOLL_CO_TRY(std::shared_ptr<Packing> packing, co_await begin_packing(tenant));
   auto packed = co_await pack(row, packing);

@@ -9,7 +9,6 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
-#include "sandbox/floor.h"
 #include "sandbox/pause.h"
 #include "sandbox/still_files.h"
 
@@ -30,6 +29,7 @@ store::SnapshotRow row_of(const store::SandboxRow& sandbox, SnapshotId id, CutSn
   row.reason = std::move(request.reason);
   row.manifest = request.manifest;
   row.sealed_bytes = request.sealed_bytes;
+  row.isolation = sandbox.isolation;
   row.template_name = sandbox.template_name;
   row.cpu_millis = sandbox.cpu_millis;
   row.memory_bytes = sandbox.memory_bytes;
@@ -87,7 +87,6 @@ Task<Result<Kept>> Snapshots::cut(std::shared_ptr<Sandbox> sandbox, CutSnapshot 
 }
 
 Task<Result<Kept>> Snapshots::keep(std::shared_ptr<Sandbox> sandbox, CutSnapshot request) {
-  ATOLL_CO_TRY_VOID(check_deed(sandbox->row(), Deed::kKeepFiles));
   store::TenantId tenant = sandbox->row().tenant;
   auto count = [tenant](store::Catalog& catalog) { return catalog.snapshots().count(tenant); };
   ATOLL_CO_TRY(uint64_t held, co_await services_.ledger.run(count));

@@ -184,9 +184,10 @@ TEST(Snapshots, OfAMachineAreCutWhileItsFilesStandStill) {
   store::SnapshotRow row = cut(bed, machine);
   bed.settle();
   EXPECT_EQ(bed.driver->files(machine->id()).open_channels(), 0u) << "they go on";
+  EXPECT_EQ(row.isolation, "microvm");
   CreateSandbox request;
   request.snapshot = row.id;
-  request.isolation = store::Isolation::kMicrovm;
+  request.isolation = store::Isolation::kJail;  // at least
   auto made = bed.run(bed.sandboxes().create(store::kLocalTenant, request));
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(file_of(bed, *made->sandbox, "/tmp/a"), "kept");
@@ -198,6 +199,19 @@ TEST(Snapshots, OfAMachineAreCutWhileItsFilesStandStill) {
   auto forked = bed.run(fork_sandbox(bed.sandboxes(), bed.snapshots(), machine, {.count = 1}));
   ASSERT_TRUE(forked.ok());
   EXPECT_EQ(forked->sandboxes[0]->row().isolation, "microvm");
+}
+
+TEST(Snapshots, OfAJailAreRefusedBehindAStrongerWall) {
+  SnapshotBed bed;
+  install_machine(bed);
+  store::SnapshotRow row = cut(bed, bed.create());
+  CreateSandbox request;
+  request.snapshot = row.id;
+  request.isolation = store::Isolation::kMicrovm;
+  auto made = bed.run(bed.sandboxes().create(store::kLocalTenant, request));
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().reason(), "not_behind_this_wall");
+  EXPECT_EQ(made.error().field(), "isolation");
 }
 
 TEST(Snapshots, OfAMachineThatWroteMeanwhileAreNone) {

@@ -12,7 +12,7 @@ namespace atl::sandbox {
 class StillFiles {
  public:
   // Whether what is on its disk cannot be kept without.
-  static bool are_needed(const store::SandboxRow& row) { return row.isolation == "microvm"; }
+  static bool are_needed(const store::SandboxRow& row) { return row.isolation != "jail"; }
 
   // It must be running: one that is paused cannot be asked.
   static Task<Result<std::unique_ptr<StillFiles>>> begin(std::shared_ptr<Sandbox> sandbox);

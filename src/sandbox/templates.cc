@@ -16,7 +16,8 @@ constexpr size_t kMaxManifestBytes = 256 * 1024;
 constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr std::string_view kVersionMark = "@sha256:";
 constexpr std::string_view kToolbox = "toolbox";
-constexpr std::string_view kSentry = "gvisor";
+// The first that is built.
+constexpr std::string_view kSentries[] = {"gvisor", "gvisor-debian"};
 constexpr std::string_view kMachine = "microvm";
 
 bool is_called(const store::TemplateManifest& manifest, std::string_view name) {
@@ -254,8 +255,12 @@ std::optional<Digest> Templates::toolbox() {
 }
 
 Offered Templates::offered() {
-  return {.sentry = find_for_all(kSentry, store::TemplateKind::kMonitor),
-          .machine = find_for_all(kMachine, store::TemplateKind::kMonitor)};
+  Offered offered = {.machine = find_for_all(kMachine, store::TemplateKind::kMonitor)};
+  for (std::string_view name : kSentries)
+    if (!offered.sentry) offered.sentry = find_for_all(name, store::TemplateKind::kMonitor);
+  if (hardware_ && hardware_->image == offered.machine)
+    offered.virtualization = hardware_->virtualization;
+  return offered;
 }
 
 Result<std::vector<Digest>> Templates::images() {

@@ -65,6 +65,9 @@ class Templates {
   std::optional<Digest> toolbox();
   // The walls whose images are there, in the same way.
   Offered offered();
+  // Nothing: no image was tried yet.
+  const std::optional<HardwareFinding>& hardware() const { return hardware_; }
+  void set_hardware(HardwareFinding finding) { hardware_ = std::move(finding); }
   // Every image that a row or an installed template names.
   Result<std::vector<Digest>> images();
   std::vector<Digest> packs() const;
@@ -104,6 +107,7 @@ class Templates {
   std::vector<KnownTemplate> built_in_read_;
   std::optional<int64_t> built_in_stamp_ns_;
   OnWanted on_wanted_;
+  std::optional<HardwareFinding> hardware_;
 };
 
 }  // namespace atl::sandbox

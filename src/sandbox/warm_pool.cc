@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "sandbox/floor.h"
-#include "sandbox/laid_down.h"
+#include "sandbox/rehearsal.h"
 #include "sandbox/warm_agent.h"
 
 namespace atl::sandbox {
@@ -17,18 +17,29 @@ namespace {
 
 constexpr std::chrono::seconds kRest{1};
 constexpr std::chrono::milliseconds kBreath{10};
+constexpr std::chrono::milliseconds kBreathOfMachines{500};  // each takes a processor to itself
+constexpr std::chrono::milliseconds kBeforeRest{500};
 constexpr std::chrono::seconds kFailurePause{5};
+constexpr std::chrono::seconds kUnderstudyTime{90};
 // What an isolate in which nothing runs but an interpreter is counted with.
 constexpr uint64_t kIdleMemoryBytes = 16ull << 20;
 constexpr uint64_t kIdleSentryBytes = 64ull << 20;
-constexpr uint64_t kIdleMachineBytes = 256ull << 20;
+// A machine of its own, or the pages that it does not share with the one that was laid down.
+constexpr uint64_t kBootedMachineBytes = 256ull << 20;
+constexpr uint64_t kIdleMachineBytes = 40ull << 20;
 
-Limits idle_limits(const WarmIsolate& isolate) {
-  const isolate::WallLimits& limits = isolate.limits;
+bool is_machine(const Basis& basis) {
+  return basis.monitor && basis.monitor->kind == isolate::Monitor::Kind::kMachine;
+}
+
+uint64_t idle_bytes(const Basis& basis, const LaidDown* lender) {
+  if (!basis.monitor) return kIdleMemoryBytes;
+  if (!is_machine(basis)) return kIdleSentryBytes;
+  return lender ? kIdleMachineBytes : kBootedMachineBytes;
+}
+
+Limits idle_limits(const isolate::WallLimits& limits, uint64_t most) {
   Limits idle{.wall = limits, .output_bytes = 0};
-  const auto& monitor = isolate.basis.monitor;
-  bool machine = monitor && monitor->kind == isolate::Monitor::Kind::kMachine;
-  uint64_t most = machine ? kIdleMachineBytes : monitor ? kIdleSentryBytes : kIdleMemoryBytes;
   idle.wall.memory_bytes = std::min(limits.memory_bytes, most);
   idle.wall.disk_bytes = 0;
   return idle;
@@ -50,62 +61,6 @@ bool can_become(const WarmIsolate& isolate, const store::SandboxRow& row, const 
   if (basis.monitor && isolate.limits != wanted) return false;
   return isolate.basis == basis && isolate.limits.open_files == wanted.open_files &&
          isolate.limits.on_oom == wanted.on_oom && wanted.required_extras == 0;
-}
-
-bool is_machine(const Basis& basis) {
-  return basis.monitor && basis.monitor->kind == isolate::Monitor::Kind::kMachine;
-}
-
-// One that no sandbox becomes: others begin with its memory. It has no stream.
-bool is_laid_down(const WarmIsolate& isolate) {
-  return is_machine(isolate.basis) && !isolate.agent.link;
-}
-
-bool is_standing(const WarmIsolate& isolate) { return !is_laid_down(isolate); }
-
-size_t count_standing(const std::deque<WarmIsolate>& all) {
-  return static_cast<size_t>(std::count_if(all.begin(), all.end(), is_standing));
-}
-
-// Whose memory it can begin with.
-std::optional<SandboxId> find_lender(const std::deque<WarmIsolate>& all,
-                                     const WarmIsolate& wanted) {
-  auto lends = [&wanted](const WarmIsolate& one) {
-    return is_laid_down(one) && one.basis == wanted.basis && one.limits == wanted.limits;
-  };
-  auto found = std::find_if(all.begin(), all.end(), lends);
-  return found == all.end() ? std::nullopt : std::optional(found->id);
-}
-
-std::optional<WarmIsolate> take_laid_down(std::deque<WarmIsolate>& all) {
-  auto found = std::find_if(all.begin(), all.end(), is_laid_down);
-  if (found == all.end()) return std::nullopt;
-  std::optional<WarmIsolate> taken(std::move(*found));
-  all.erase(found);
-  return taken;
-}
-
-// What a machine that is launched begins with, if another was laid down for that.
-struct Begun {
-  Fd memory = {};
-  std::optional<SnapshotId> disk = {};
-};
-
-Task<Result<Begun>> begin_with(Services& services, SandboxId laid_down) {
-  Begun begun;
-  ATOLL_CO_TRY(begun.memory, co_await borrow_memory(services, laid_down));
-  SnapshotId disk = SnapshotId::draw();
-  auto cut = co_await services.driver.cut(laid_down, disk, 0);
-  if (!cut) co_return std::move(cut).error();
-  begun.disk = disk;
-  co_return begun;
-}
-
-// No row knows it: the next start would remove it too.
-Task<void> forget_disk(Services& services, std::optional<SnapshotId> disk) {
-  if (!disk) co_return;
-  auto removed = co_await services.driver.remove_snapshot(*disk);
-  if (!removed) log_warning("the disk of a machine is left", {removed.error()});
 }
 
 uint64_t microseconds_since(SteadyTime start) {
@@ -138,12 +93,13 @@ std::optional<WarmIsolate> WarmPool::take(const store::SandboxRow& row) {
   pool.demand.count(services_.clock.steady_now());
   changed_.notify_all();
   Basis basis = basis_of(templates_, row);
-  auto fits = [&](const WarmIsolate& isolate) {
-    return is_standing(isolate) && can_become(isolate, row, basis);
-  };
+  auto fits = [&](const WarmIsolate& isolate) { return can_become(isolate, row, basis); };
   auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), fits);
   ++(chosen == pool.ready.end() ? counts_.misses : counts_.hits);
-  if (chosen == pool.ready.end()) return std::nullopt;
+  if (chosen == pool.ready.end()) {
+    bool begins = pool.poised && fits(*pool.poised);
+    return begins ? std::exchange(pool.poised, std::nullopt) : std::nullopt;
+  }
   std::optional<WarmIsolate> taken(std::move(*chosen));
   pool.ready.erase(chosen);
   return taken;
@@ -152,15 +108,22 @@ std::optional<WarmIsolate> WarmPool::take(const store::SandboxRow& row) {
 Task<bool> WarmPool::give_up_one() {
   for (auto& [name, pool] : pools_) {
     if (pool.ready.empty()) continue;
-    auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), is_standing);
-    if (chosen == pool.ready.end()) chosen = pool.ready.begin();
-    WarmIsolate oldest = std::move(*chosen);
-    pool.ready.erase(chosen);
+    WarmIsolate oldest = std::move(pool.ready.front());
+    pool.ready.pop_front();
     pool.not_before = std::chrono::steady_clock::now() + kFailurePause;
     co_await discard(std::move(oldest));
     co_return true;
   }
-  co_return false;
+  for (auto& [name, pool] : pools_) {
+    bool dropped = co_await drop_poised(pool);
+    if (dropped) co_return true;
+  }
+  auto lends = [](const auto& entry) { return entry.second.laid_down != nullptr; };
+  auto found = std::find_if(pools_.begin(), pools_.end(), lends);
+  if (found == pools_.end()) co_return false;
+  found->second.not_before = std::chrono::steady_clock::now() + kFailurePause;
+  co_await drop_laid_down(found->first);
+  co_return true;
 }
 
 Task<void> WarmPool::discard(WarmIsolate isolate) {
@@ -177,14 +140,17 @@ Task<void> WarmPool::remove(SandboxId id) {
 
 size_t WarmPool::size() const {
   size_t all = 0;
-  for (const auto& [name, pool] : pools_) all += count_standing(pool.ready);
+  for (const auto& [name, pool] : pools_) all += pool.ready.size();
   return all;
 }
 
 std::vector<Digest> WarmPool::images() const {
   std::vector<Digest> used;
-  for (const auto& [name, pool] : pools_)
+  for (const auto& [name, pool] : pools_) {
     for (const WarmIsolate& isolate : pool.ready) used.push_back(isolate.basis.image);
+    if (pool.laid_down) used.push_back(pool.laid_down->isolate.basis.image);
+    if (pool.poised) used.push_back(pool.poised->basis.image);
+  }
   return used;
 }
 
@@ -207,7 +173,8 @@ Task<void> WarmPool::run(Walls walls) {
     bool taken = co_await changed_.wait_until(until);
     if (!taken) continue;
     // What was taken is about to be used: the next one must not be in its way.
-    boost::asio::steady_timer pause(services_.executor, kBreath);
+    auto breath = walls == Walls::kMachines ? kBreathOfMachines : kBreath;
+    boost::asio::steady_timer pause(services_.executor, breath);
     auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
     co_await pause.async_wait(token);
   }
@@ -244,9 +211,7 @@ size_t WarmPool::wanted(Pool& pool) const {
 std::optional<WarmIsolate> WarmPool::take_spare(Pool& pool) {
   auto is_old = [&pool](const WarmIsolate& isolate) { return isolate.basis != pool.basis; };
   auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), is_old);
-  if (chosen == pool.ready.end() && count_standing(pool.ready) > wanted(pool))
-    chosen = std::find_if(pool.ready.begin(), pool.ready.end(), is_standing);
-  if (chosen == pool.ready.end() && wanted(pool) == 0) chosen = pool.ready.begin();
+  if (chosen == pool.ready.end() && pool.ready.size() > wanted(pool)) chosen = pool.ready.begin();
   if (chosen == pool.ready.end()) return std::nullopt;
   std::optional<WarmIsolate> spare(std::move(*chosen));
   pool.ready.erase(chosen);
@@ -264,19 +229,10 @@ Task<bool> WarmPool::tend(std::string name) {
     co_await discard(std::move(*spare));
     co_return true;
   }
-  size_t want = wanted(pool);
-  size_t laid_down = pool.ready.size() - count_standing(pool.ready);
-  bool lends = want > 0 && pool.program && is_machine(*pool.basis);
-  if (lends && laid_down == 0 && zygotes_.wants(name, *pool.basis)) {
-    auto made = co_await launch(name, Program::kOfZygote);
-    if (made)
-      pool.ready.push_front(std::move(*made));
-    else
-      zygotes_.fail(name, *pool.basis, made.error());
-    co_return true;
-  }
-  if (count_standing(pool.ready) == want || std::chrono::steady_clock::now() < pool.not_before)
-    co_return false;
+  bool cared = co_await tend_laid_down(name);
+  if (cared) co_return true;
+  if (std::chrono::steady_clock::now() < pool.not_before) co_return false;
+  if (pool.ready.size() == wanted(pool)) co_return co_await tend_poised(name);
   SteadyTime begin = std::chrono::steady_clock::now();
   auto launched = co_await launch(name, Program::kCopied);
   if (launched) {
@@ -317,64 +273,179 @@ Task<std::optional<WarmAgent>> WarmPool::copy(store::SandboxRow row, Basis basis
   co_return std::nullopt;
 }
 
+Task<std::optional<WarmAgent>> WarmPool::restore(std::string name, isolate::LaunchSpec spec) {
+  auto pool = pools_.find(name);
+  if (pool == pools_.end()) co_return std::nullopt;
+  std::shared_ptr<LaidDown> lender = pool->second.laid_down;
+  Basis basis{spec.image, spec.toolbox, spec.monitor};
+  if (!lender || !lender->lends_to(basis, spec.limits)) co_return std::nullopt;
+  auto agent = co_await begin_with(services_, lender, spec, CopyOf::Rehearsal::kNone);
+  if (agent) co_return std::move(*agent);
+  co_await mistrust(name, lender, agent.error());
+  co_return std::nullopt;
+}
+
+Task<void> WarmPool::mistrust(std::string name, std::shared_ptr<LaidDown> lender, Error why) {
+  zygotes_.fail(name, lender->isolate.basis, why);
+  if (pools_[name].laid_down == lender) co_await drop_laid_down(name);
+}
+
+Task<void> WarmPool::drop_laid_down(std::string name) {
+  std::shared_ptr<LaidDown> dropped = std::exchange(pools_[name].laid_down, nullptr);
+  co_await drop_poised(pools_[name]);
+  if (dropped) co_await sandbox::discard(services_, dropped);
+}
+
+Task<bool> WarmPool::drop_poised(Pool& pool) {
+  std::optional<WarmIsolate> dropped = std::exchange(pool.poised, std::nullopt);
+  if (dropped) co_await discard(std::move(*dropped));
+  co_return dropped.has_value();
+}
+
+Task<bool> WarmPool::tend_poised(std::string name) {
+  Pool& pool = pools_[name];
+  std::shared_ptr<LaidDown> lender = pool.laid_down;
+  if (pool.poised || !lender || wanted(pool) == 0) co_return false;
+  WarmIsolate isolate{.id = SandboxId::draw(), .basis = lender->isolate.basis};
+  isolate.limits = lender->isolate.limits;
+  fill_random(isolate.nonce);
+  Limits idle = idle_limits(isolate.limits, idle_bytes(isolate.basis, lender.get()));
+  auto reserved = admission_.reserve(idle);
+  if (!reserved) co_return false;  // what waits for nobody in particular makes no room
+  isolate.reservation = std::move(*reserved);
+  auto poised = co_await poise(services_, lender, std::move(isolate));
+  if (!poised) {
+    pool.not_before = std::chrono::steady_clock::now() + kFailurePause;
+    log_warning("the pool could not be filled", {{"template", name}, poised.error()});
+    co_return false;
+  }
+  pool.poised = std::move(*poised);
+  // While it was being made its memory may have been dropped.
+  if (pool.laid_down != lender) co_await drop_poised(pool);
+  co_return true;
+}
+
+Task<Result<void>> WarmPool::begin(WarmIsolate& isolate) {
+  auto agent = co_await begin_poised(services_, isolate);
+  if (!agent) {
+    // It may have died while it waited, which says nothing about the memory.
+    log_warning("a poised isolate did not begin", {{"sandbox", isolate.id.view()}, agent.error()});
+    isolate.agent.link->close();
+    co_await remove(isolate.id);
+    co_return std::move(agent).error();
+  }
+  isolate.agent = std::move(*agent);
+  co_return Result<void>();
+}
+
+Task<bool> WarmPool::tend_laid_down(std::string name) {
+  Pool& pool = pools_[name];
+  std::shared_ptr<LaidDown> found = pool.laid_down;
+  bool lends = wanted(pool) > 0 && pool.program && pool.basis->monitor;
+  if (found && (!lends || found->isolate.basis != pool.basis)) {
+    co_await drop_laid_down(name);
+    co_return true;
+  }
+  bool needed = lends && (!found || found->is_worn(services_.clock.steady_now()));
+  bool may = std::chrono::steady_clock::now() >= pool.not_before;
+  if (!needed || !may || !zygotes_.wants(name, *pool.basis)) co_return false;
+  Basis basis = *pool.basis;
+  auto made = co_await make_laid_down(name);
+  if (!made) {
+    zygotes_.fail(name, basis, made.error());
+    co_return true;
+  }
+  co_await drop_laid_down(name);
+  pool.laid_down = std::make_shared<LaidDown>(std::move(*made));
+  co_return true;
+}
+
+Task<Result<LaidDown>> WarmPool::make_laid_down(std::string name) {
+  ATOLL_CO_TRY(WarmIsolate isolate, co_await launch(name, Program::kOfZygote));
+  SandboxId id = isolate.id;
+  Result<LaidDown> made = Error(Code::kUnsupported, "there is nothing to lay it down with");
+  Result<void> ready;
+  std::optional<agent::Start> program = pools_[name].program;
+  std::shared_ptr<isolate::AgentLink> link = isolate.agent.link;
+  boost::asio::steady_timer patience(services_.executor, kUnderstudyTime);
+  patience.async_wait([link](const boost::system::error_code& error) {
+    if (!error) link->close();
+  });
+  bool understudied = is_machine(isolate.basis) && program && isolate.agent.waiting;
+  if (understudied) ready = co_await start_understudy(*link, std::move(*program));
+  patience.cancel();
+  if (ready)
+    made = co_await lay_down(services_, std::move(isolate));
+  else
+    made = std::move(ready).error();
+  if (!made) {
+    co_await remove(id);
+    co_return made;
+  }
+  uint64_t bytes = made->memory_bytes();
+  Limits counted = idle_limits(made->isolate.limits, bytes);
+  counted.wall.memory_bytes = bytes;
+  auto resized = made->isolate.reservation.resize(counted);
+  if (!resized) log_warning("a laid-down machine is counted with too little", {resized.error()});
+  log_info("machine laid down", {{"template", name}, {"bytes", bytes}});
+  co_return made;
+}
+
 Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
   ATOLL_CO_TRY(auto found, templates_.find(store::kLocalTenant, name));
   if (!found || !found->image) co_return Error(Code::kNotFound, "the template is gone");
+  Pool& pool = pools_[name];
   WarmIsolate isolate{.id = SandboxId::draw(), .basis = {*found->image, templates_.toolbox()}};
-  isolate.basis.monitor = pools_[name].basis->monitor;
+  isolate.basis.monitor = pool.basis->monitor;
   isolate.limits = default_limits(found->manifest.defaults);
   fill_random(isolate.nonce);
-  ATOLL_CO_TRY(isolate.reservation, admission_.reserve(idle_limits(isolate)));
+  std::shared_ptr<LaidDown> lender;
+  bool copies = program == Program::kCopied && pool.laid_down;
+  if (copies && pool.laid_down->lends_to(isolate.basis, isolate.limits)) lender = pool.laid_down;
+  Limits idle = idle_limits(isolate.limits, idle_bytes(isolate.basis, lender.get()));
+  ATOLL_CO_TRY(isolate.reservation, admission_.reserve(idle));
   isolate::LaunchSpec spec{isolate.id, isolate.basis.image, isolate.limits, isolate.nonce,
                            isolate.basis.toolbox};
   spec.monitor = isolate.basis.monitor;
-  bool lies_down = spec.monitor && program == Program::kOfZygote;
-  std::optional<SandboxId> lender;
-  if (program == Program::kCopied) lender = find_lender(pools_[name].ready, isolate);
-  Result<void> ready;
-  Begun begun;
   if (lender) {
-    auto lent = co_await begin_with(services_, *lender);
-    if (lent)
-      begun = std::move(*lent);
-    else
-      ready = std::move(lent).error();
+    auto agent = co_await begin_with(services_, lender, spec, CopyOf::Rehearsal::kOften);
+    if (!agent) co_await mistrust(name, lender, agent.error());
+    if (!agent) co_return std::move(agent).error();
+    isolate.agent = std::move(*agent);
+  } else {
+    ATOLL_CO_TRY(isolate.agent, co_await start_anew(name, spec, program));
   }
-  spec.snapshot = begun.disk;
-  if (ready) ready = co_await services_.driver.launch(spec);
-  bool is_there = ready.ok();
-  co_await forget_disk(services_, begun.disk);
-  std::optional<agent::Start> start = waiting_start(found->manifest);
+  if (!spec.monitor || program == Program::kOfZygote) co_return isolate;
+  // It rests by itself in a moment, in a way that it does not notice (microvm/kept_program.h). One
+  // that does not, or an idle sentry, would use the processor.
+  boost::asio::steady_timer moment(services_.executor, kBeforeRest);
+  auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
+  co_await moment.async_wait(token);
+  auto frozen = co_await services_.driver.set_programs(isolate.id, isolate::Programs::kFrozen);
+  if (frozen) co_return isolate;
+  co_await discard(std::move(isolate));
+  co_return std::move(frozen).error();
+}
+
+Task<Result<WarmAgent>> WarmPool::start_anew(std::string name, isolate::LaunchSpec spec,
+                                             Program program) {
+  SandboxId id = spec.id;
+  isolate::Nonce nonce = spec.nonce;
+  Basis basis{spec.image, spec.toolbox, spec.monitor};
+  std::optional<agent::Start> start = pools_[name].program;
+  bool is_zygote = program == Program::kOfZygote;
+  if (is_zygote && basis.monitor) spec.purpose = isolate::Purpose::kLender;
+  if (is_zygote && !basis.monitor && start) start = zygote_start(std::move(*start));
+  ATOLL_CO_TRY_VOID(co_await services_.driver.launch(std::move(spec)));
   Imprint imprint;
-  if (program == Program::kCopied)
-    imprint = zygotes_.find(name, isolate.basis);
-  else if (start && !lies_down)
-    start = zygote_start(std::move(*start));
+  if (!is_zygote) imprint = zygotes_.find(name, basis);
   using Rehearsal = CopyOf::Rehearsal;
-  CopyOf of{imprint, spec.monitor ? Rehearsal::kOften : Rehearsal::kAhead};
-  if (lies_down) of.rehearsal = Rehearsal::kOnly;
-  of.memory = begun.memory.get();
-  if (ready) {
-    auto agent = co_await warm_agent(services_, isolate.id, isolate.nonce, start, of);
-    if (agent)
-      isolate.agent = std::move(*agent);
-    else
-      ready = std::move(agent).error();
-  }
-  if (ready && lies_down) {
-    std::shared_ptr<isolate::AgentLink> link = std::move(isolate.agent.link);
-    ready = co_await lay_down(services_, isolate.id, link);
-  } else if (ready && spec.monitor) {  // an idle one would use the processor
-    ready = co_await services_.driver.set_programs(isolate.id, isolate::Programs::kFrozen);
-  }
-  if (ready) co_return isolate;
-  if (imprint || lender) zygotes_.fail(name, isolate.basis, ready.error());
-  // Those that follow boot, until another is laid down.
-  std::optional<WarmIsolate> lender_gone;
-  if (lender) lender_gone = take_laid_down(pools_[name].ready);
-  if (lender_gone) co_await discard(std::move(*lender_gone));
-  if (is_there) co_await remove(isolate.id);
-  co_return std::move(ready).error();
+  CopyOf of{imprint, basis.monitor ? Rehearsal::kOften : Rehearsal::kAhead};
+  auto agent = co_await warm_agent(services_, id, nonce, start, of);
+  if (agent) co_return agent;
+  if (imprint) zygotes_.fail(name, basis, agent.error());
+  co_await remove(id);
+  co_return agent;
 }
 
 }  // namespace atl::sandbox

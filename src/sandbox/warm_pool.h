@@ -17,23 +17,15 @@
 
 #include "sandbox/admission.h"
 #include "sandbox/demand.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/laid_down.h"
 #include "sandbox/templates.h"
+#include "sandbox/warm_isolate.h"
 #include "sandbox/zygotes.h"
 
 namespace atl::sandbox {
 
 // What a sandbox of this row is to stand on.
 Basis basis_of(Templates& templates, const store::SandboxRow& row);
-
-struct WarmIsolate {
-  SandboxId id;
-  Basis basis;
-  isolate::Nonce nonce = {};
-  isolate::WallLimits limits = {};
-  Reservation reservation = {};
-  WarmAgent agent = {};
-};
 
 // What the pool has done, for whoever watches it.
 struct WarmCounts {
@@ -49,13 +41,17 @@ class WarmPool {
   WarmPool(Services& services, Admission& admission, Templates& templates);
 
   // One that can become a sandbox of this row, whose limits may still have to be changed.
-  // One that is a machine stands still until Programs::kRun.
+  // One that is a machine stands still until Programs::kRun, or is poised.
   std::optional<WarmIsolate> take(const store::SandboxRow& row);
+  // Has a poised one begin; after an error it is gone.
+  Task<Result<void>> begin(WarmIsolate& isolate);
   // Gives up the isolate that has waited longest, to make room; false if there is none.
   Task<bool> give_up_one();
   // For a sandbox that is made anew: greets its agent and starts there what waits in isolates of
   // the pool, if that can be copied, which takes no time to speak of. Nothing: it cannot.
   Task<std::optional<WarmAgent>> copy(store::SandboxRow row, Basis basis);
+  // The same for a machine: launches it, too. Nothing: it is still to be launched.
+  Task<std::optional<WarmAgent>> restore(std::string name, isolate::LaunchSpec spec);
   // Removes an isolate that was taken and not used.
   Task<void> discard(WarmIsolate isolate);
 
@@ -76,6 +72,9 @@ class WarmPool {
     std::optional<Basis> basis;
     std::optional<agent::Start> program;  // that waits
     std::deque<WarmIsolate> ready;        // the oldest first
+    // That machines begin with; shared with those that are just beginning.
+    std::shared_ptr<LaidDown> laid_down;
+    std::optional<WarmIsolate> poised;  // for who finds none of the others
     Demand demand;
     SteadyTime not_before{};  // after a failure
   };
@@ -88,7 +87,16 @@ class WarmPool {
   Task<bool> tend(std::string name);
   enum class Program : unsigned char { kOfZygote, kCopied };
   Task<Result<WarmIsolate>> launch(std::string name, Program program);
+  Task<Result<WarmAgent>> start_anew(std::string name, isolate::LaunchSpec spec, Program program);
   Task<void> make_zygote(std::string name, Basis basis);
+  Task<Result<LaidDown>> make_laid_down(std::string name);
+  // Whether something was done about it.
+  Task<bool> tend_laid_down(std::string name);
+  Task<void> drop_laid_down(std::string name);
+  Task<bool> tend_poised(std::string name);
+  Task<bool> drop_poised(Pool& pool);
+  // Those that follow boot, until another is laid down.
+  Task<void> mistrust(std::string name, std::shared_ptr<LaidDown> lender, Error why);
   Task<void> remove(SandboxId id);
 
   Services& services_;

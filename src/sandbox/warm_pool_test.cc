@@ -145,6 +145,21 @@ TEST_F(WarmPools, AMachineIsMadeForWhoAsksAndRefusedWithoutItsImage) {
   EXPECT_EQ(create(request).error().reason(), "not_behind_this_wall");
 }
 
+TEST_F(WarmPools, WhoLeavesTheWallToTheTemplateGetsTheStrongestThatItsClassAllows) {
+  install("microvm", "monitor", 'c');
+  CreateSandbox request = bed_.create_request();
+  request.preference = Preference::kStrongest;
+  EXPECT_EQ(create(request)->sandbox->row().isolation, "jail");
+  std::string path = bed_.directory() + "/templates/python/template.toml";
+  std::string manifest = *read_file(path) + "[defaults]\nlatency = \"any\"\n";
+  ASSERT_TRUE(replace_file(path, manifest, 0644).ok());
+  EXPECT_EQ(create(request)->sandbox->row().isolation, "microvm");
+  request.persistence = "persistent";
+  EXPECT_EQ(create(request)->sandbox->row().isolation, "jail") << "what machines do not do";
+  request = bed_.create_request();
+  EXPECT_EQ(create(request)->sandbox->row().isolation, "jail") << "who says nothing";
+}
+
 TEST_F(WarmPools, WhatWaitsIsReplacedWhenTheToolboxIs) {
   fill();
   auto before = create(bed_.create_request());

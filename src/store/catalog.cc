@@ -369,6 +369,13 @@ CREATE TRIGGER usage_of_warm_sandbox AFTER INSERT ON sandboxes WHEN new.state = 
   UPDATE usage_totals SET sandboxes = sandboxes + 1 WHERE tenant_id = new.tenant_id;
 END;
 )sql",
+    // Nothing: its sandbox has gone before that was stored.
+    R"sql(
+ALTER TABLE snapshots ADD COLUMN isolation TEXT
+  CHECK (isolation IN ('jail', 'gvisor', 'microvm'));
+UPDATE snapshots SET isolation =
+  (SELECT s.isolation FROM sandboxes AS s WHERE s.sandbox_id = snapshots.sandbox_id);
+)sql",
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 #define SNAPSHOT_COLUMNS                                                                   \
   "snapshot_id, tenant_id, sandbox_id, image, parent_id, label, metadata, reason, bytes, " \
   "created_at_ms, template_name, cpu_millis, memory_bytes, pids, disk_bytes, manifest, "   \
-  "sealed_bytes"
+  "sealed_bytes, isolation"
 
 Result<SnapshotRow> read_row(Query& query) {
   std::string text = query.text();
@@ -32,6 +32,7 @@ Result<SnapshotRow> read_row(Query& query) {
   row.disk_bytes = query.uint64();
   if (auto manifest = query.text_or_null()) row.manifest = Digest::parse(*manifest);
   row.sealed_bytes = query.uint64();
+  row.isolation = query.text_or_null().value_or("");
   ATOLL_TRY_VOID(query.row_done());
   return row;
 }
@@ -78,13 +79,15 @@ Result<uint64_t> single_number(Query query) {
 
 Result<void> SnapshotRows::insert(const SnapshotRow& row) {
   ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
+  std::optional<std::string_view> isolation;
+  if (!row.isolation.empty()) isolation = row.isolation;
   auto inserted =
       database_.run("INSERT INTO snapshots (" SNAPSHOT_COLUMNS
-                    ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     row.id.view(), row.tenant.number(), row.sandbox.view(), Blob(row.image.bytes()),
                     text_of(row.parent), row.label, row.metadata, row.reason, row.bytes,
                     row.created_at_ms, row.template_name, row.cpu_millis, row.memory_bytes,
-                    row.pids, row.disk_bytes, text_of(row.manifest), row.sealed_bytes);
+                    row.pids, row.disk_bytes, text_of(row.manifest), row.sealed_bytes, isolation);
   if (!inserted) return std::move(inserted).error().with_context("insert snapshot");
   ATOLL_TRY([[maybe_unused]] int64_t changed,
             database_.run("UPDATE sandboxes SET snapshot_id = ? "

@@ -26,6 +26,8 @@ struct SnapshotRow {
   std::string reason = "asked";  // "asked" | "rollback": made before one | "fork": during one
   uint64_t bytes = 0;            // at most that many are in it
   int64_t created_at_ms = 0;
+  // The wall of its sandbox, which alone can read it; empty: it was cut when that was not stored.
+  std::string isolation = {};
   // What a sandbox that is made from it gets unless it is told otherwise.
   std::string template_name = {};
   Digest image;

@@ -165,6 +165,7 @@ void read_choice(TomlSection& section, std::string_view key,
 }
 
 constexpr std::array<std::string_view, 3> kIsolations = {"jail", "gvisor", "microvm"};
+constexpr std::array<std::string_view, 3> kLatencies = {"instant", "fast", "any"};
 constexpr std::array<std::string_view, 3> kPersistences = {"ephemeral", "persistent", "checkpoint"};
 constexpr std::array<std::string_view, 2> kOutputModes = {"text", "rich"};
 constexpr std::array<std::string_view, 3> kKinds = {"root", "toolbox", "monitor"};
@@ -227,6 +228,7 @@ void read_image(TomlSection& image, TemplateManifest& manifest) {
     manifest.image = TemplateSource{value};
   }
   for (TomlSection& package : image.sections("npm")) read_npm(package, manifest.npm);
+  if (auto go = image.section("go")) manifest.go = read_go_program(*go);
   image.texts("remove", manifest.remove);
   check_all(image, "remove", manifest.remove, is_inner_glob);
   if (image.text("files", manifest.files) && !is_folder_name(manifest.files))
@@ -235,13 +237,16 @@ void read_image(TomlSection& image, TemplateManifest& manifest) {
   check_all(image, "setup", manifest.setup, is_command);
   image.finish();
   if (grows && !manifest.npm.empty()) image.refuse("npm", "cannot be added to another template");
+  if (grows && manifest.go) image.refuse("go", "cannot be added to another template");
+  if (sources == 0 && manifest.go) manifest.image = EmptySource{};
   if (grows && !manifest.remove.empty())
     image.refuse("remove", "cannot be taken from another template: use setup");
   if (grows && manifest.kind == TemplateKind::kToolbox)
     image.refuse("template", "is nothing that a toolbox can be made of");
-  if (sources != 1)
+  if (sources != 1 && !(sources == 0 && manifest.go))
     image.refuse_section(
-        "needs exactly one of debian, oci, oci_archive, oci_layout, rootfs_tar, template");
+        "needs exactly one of debian, oci, oci_archive, oci_layout, rootfs_tar, template, or go "
+        "alone");
 }
 
 void read_run(TomlSection& section, std::vector<LanguageRun>& runs) {
@@ -272,13 +277,22 @@ void read_exec_defaults(TomlSection& section, TemplateDefaults& defaults) {
   if (section.text("user", defaults.user) && !is_user(defaults.user))
     section.refuse("user", "is not the name of a user");
   bool given = section.text("cwd", defaults.directory);
-  if (given && (!defaults.directory.starts_with('/') ||
-                defaults.directory.size() > kMaxDirectoryBytes))
+  if (given &&
+      (!defaults.directory.starts_with('/') || defaults.directory.size() > kMaxDirectoryBytes))
     section.refuse("cwd", "must be an absolute path");
 }
 
-void read_defaults(TomlSection& section, TemplateDefaults& defaults) {
+// Without a class a create takes as long as the floor does.
+void read_walls(TomlSection& section, TemplateDefaults& defaults) {
   read_choice<Isolation>(section, "isolation", kIsolations, defaults.isolation);
+  defaults.latency = static_cast<Latency>(defaults.isolation);
+  read_choice<Latency>(section, "latency", kLatencies, defaults.latency);
+  if (strongest_within(defaults.latency) < defaults.isolation)
+    section.refuse("latency", "allows no wall as strong as defaults.isolation");
+}
+
+void read_defaults(TomlSection& section, TemplateDefaults& defaults) {
+  read_walls(section, defaults);
   read_choice<Persistence>(section, "persistence", kPersistences, defaults.persistence);
   section.duration("ttl", kMaxTtlMs, defaults.ttl_ms);
   section.duration("idle_ttl", kMaxTtlMs, defaults.idle_ttl_ms);
@@ -355,6 +369,11 @@ void read_pool(TomlSection& pool, TemplateManifest& manifest) {
 std::string_view isolation_name(Isolation isolation) {
   return kIsolations[static_cast<size_t>(isolation)];
 }
+
+std::string_view latency_name(Latency latency) { return kLatencies[static_cast<size_t>(latency)]; }
+
+// One class for each wall, in the same order.
+Isolation strongest_within(Latency latency) { return static_cast<Isolation>(latency); }
 
 std::optional<Isolation> parse_isolation(std::string_view name) {
   auto found = std::find(kIsolations.begin(), kIsolations.end(), name);

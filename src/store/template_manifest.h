@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/go_program.h"
 #include "store/language_run.h"
 
 namespace atl::store {
@@ -38,8 +39,10 @@ struct RootfsTarSource {
 struct TemplateSource {
   std::string reference;  // name or name@sha256:…
 };
+// None: the image is what is added to it, and nothing else.
+struct EmptySource {};
 using ImageSource = std::variant<DebianSource, OciSource, OciArchiveSource, OciLayoutSource,
-                                 RootfsTarSource, TemplateSource>;
+                                 RootfsTarSource, TemplateSource, EmptySource>;
 
 // Of the registry that the host's npm is configured for, checked by its digest.
 struct NpmPackage {
@@ -57,6 +60,12 @@ enum class Isolation : unsigned char { kJail, kGvisor, kMicrovm };  // the stron
 std::string_view isolation_name(Isolation isolation);
 std::optional<Isolation> parse_isolation(std::string_view name);
 
+// How long a create may take at most, where nothing is ready; so how strong a wall may be that
+// nobody names. docs/isolation.md has what each costs.
+enum class Latency : unsigned char { kInstant, kFast, kAny };
+std::string_view latency_name(Latency latency);
+Isolation strongest_within(Latency latency);
+
 enum class Persistence : unsigned char { kEphemeral, kPersistent, kCheckpoint };
 enum class OutputMode : unsigned char { kText, kRich };
 // What an image is for: sandboxes start from it, have it at /opt/atoll, or are machines that its
@@ -66,6 +75,7 @@ enum class TemplateKind : unsigned char { kRoot, kToolbox, kMonitor };
 
 struct TemplateDefaults {
   Isolation isolation = Isolation::kJail;  // the floor
+  Latency latency = Latency::kInstant;     // the floor stands, whatever this is
   Persistence persistence = Persistence::kEphemeral;
   uint64_t ttl_ms = 5 * 60 * 1000;  // 0: none
   uint64_t idle_ttl_ms = 0;         // 0: none
@@ -98,6 +108,7 @@ struct TemplateManifest {
   std::vector<std::string> aliases;  // other names of it
   ImageSource image;
   std::vector<NpmPackage> npm;      // beside the source's own packages
+  std::optional<GoProgram> go;      // the same; without a source it is all there is
   std::vector<std::string> remove;  // globs of what the image does without, absolute
   std::string files;                // a folder beneath the template's, copied over the image
   std::vector<std::string> setup;   // commands, run once with the build network

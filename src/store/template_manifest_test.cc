@@ -76,6 +76,7 @@ TEST(TemplateManifest, AcceptsTheExampleOfTheDesign) {
   EXPECT_EQ(manifest.context->language, "python");
   EXPECT_EQ(manifest.context->preload.size(), 3u);
   EXPECT_EQ(manifest.defaults.isolation, Isolation::kJail);
+  EXPECT_EQ(manifest.defaults.latency, Latency::kInstant);
   EXPECT_EQ(manifest.defaults.persistence, Persistence::kEphemeral);
   EXPECT_EQ(manifest.defaults.ttl_ms, 300'000u);
   EXPECT_EQ(manifest.defaults.idle_ttl_ms, 120'000u);
@@ -92,6 +93,15 @@ TEST(TemplateManifest, AcceptsTheExampleOfTheDesign) {
   EXPECT_FALSE(manifest.pool_singleton);
 }
 
+// "v0.0.0-20260905035102-…" and "… 2026-09-05 …".
+bool names_day_of_version(const TemplateManifest& manifest) {
+  const std::string& version = manifest.go->version;
+  size_t day = version.find('-') + 1;
+  std::string written =
+      version.substr(day, 4) + "-" + version.substr(day + 4, 2) + "-" + version.substr(day + 6, 2);
+  return manifest.description.find(written) != std::string::npos;
+}
+
 TEST(TemplateManifest, AcceptsThoseThatComeWithAtoll) {
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(ATOLL_TEMPLATES)) {
@@ -103,6 +113,8 @@ TEST(TemplateManifest, AcceptsThoseThatComeWithAtoll) {
     ASSERT_TRUE(manifest.ok()) << manifest.error().message();
     EXPECT_EQ(manifest->name, entry.path().filename().string());
     EXPECT_EQ(manifest->runs.empty(), manifest->kind != TemplateKind::kRoot) << path;
+    // `atoll doctor` shows the description, so it must name the day that the version does.
+    EXPECT_TRUE(!manifest->go || names_day_of_version(*manifest)) << path;
     ++count;
   }
   EXPECT_GT(count, 0u);
@@ -144,6 +156,7 @@ TEST(TemplateManifest, EachSourceAndChoiceIsRead) {
   EXPECT_EQ(other.upstream_proxy, "proxy.example:3128");
   EXPECT_EQ(other.upstream_credentials, "LOGIN");
   EXPECT_EQ(other.defaults.isolation, Isolation::kMicrovm);
+  EXPECT_EQ(other.defaults.latency, Latency::kAny) << "what the floor takes";
   EXPECT_EQ(other.defaults.persistence, Persistence::kCheckpoint);
   EXPECT_EQ(other.defaults.cpu_millis, 10u);
   EXPECT_EQ(other.defaults.open_files, 4096u);
@@ -311,10 +324,14 @@ TEST(TemplateManifest, LimitsAreBounded) {
                                 "output = \"0B\"",
                                 "ttl = \"367d\"",
                                 "isolation = \"docker\"",
+                                "latency = \"slow\"",
+                                "isolation = \"gvisor\"\nlatency = \"instant\"",
+                                "isolation = \"microvm\"\nlatency = \"fast\"",
                                 "persistence = \"forever\""})
     EXPECT_NE(error_with("[defaults]\n" + std::string(line) + "\n"), "accepted") << line;
-  for (std::string_view line : {"cpu = 1024", "memory = \"16MiB\"", "memory = \"1TiB\"", "pids = 8",
-                                "pids = 65536", "ttl = \"0s\""})
+  for (std::string_view line :
+       {"cpu = 1024", "memory = \"16MiB\"", "memory = \"1TiB\"", "pids = 8", "pids = 65536",
+        "ttl = \"0s\"", "latency = \"any\"", "isolation = \"gvisor\"\nlatency = \"fast\""})
     EXPECT_EQ(error_with("[defaults]\n" + std::string(line) + "\n"), "accepted") << line;
   EXPECT_NE(error_with("[pool]\nwarm = 10001\n"), "accepted");
   EXPECT_NE(error_with("[pool]\nwarm = 4\nmax = 3\n").find("less than pool.warm"),
@@ -325,7 +342,7 @@ TEST(TemplateManifest, LimitsAreBounded) {
 TEST(TemplateManifest, ExactlyOneImageSource) {
   EXPECT_EQ(error_of("name = \"a\"\n[image]\nsetup = []\n"),
             "template.toml:2: [image] needs exactly one of debian, oci, oci_archive, "
-            "oci_layout, rootfs_tar, template");
+            "oci_layout, rootfs_tar, template, or go alone");
   EXPECT_NE(
       error_of("name = \"a\"\n[image]\noci = \"x\"\nrootfs_tar = \"y\"\n").find("exactly one"),
       std::string::npos);

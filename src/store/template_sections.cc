@@ -46,6 +46,7 @@ std::string defaults_text(const TemplateDefaults& defaults) {
   constexpr std::string_view kPersistences[] = {"ephemeral", "persistent", "checkpoint"};
   std::string text = "[defaults]\n";
   text += quoted("isolation", std::string(isolation_name(defaults.isolation)));
+  text += quoted("latency", std::string(latency_name(defaults.latency)));
   text += quoted("persistence",
                  std::string(kPersistences[static_cast<size_t>(defaults.persistence)]));
   text += number("ttl", defaults.ttl_ms, "ms");

@@ -36,6 +36,7 @@ language = "python"
 preload = ["numpy"]
 [defaults]
 isolation = "gvisor"
+latency = "any"
 persistence = "persistent"
 ttl = "7m"
 cpu = 1.25
@@ -74,6 +75,7 @@ TEST(TemplateSections, AreTakenFromTheTemplateThatItGrowsFrom) {
   EXPECT_EQ(both.outputs_mode, OutputMode::kRich);
   const TemplateDefaults& defaults = both.defaults;
   EXPECT_EQ(defaults.isolation, Isolation::kGvisor);
+  EXPECT_EQ(defaults.latency, Latency::kAny);
   EXPECT_EQ(defaults.persistence, Persistence::kPersistent);
   EXPECT_EQ(defaults.ttl_ms, 7u * 60'000);
   EXPECT_EQ(defaults.cpu_millis, 1250u);

@@ -1,26 +1,15 @@
 #include "warden/enforcement.h"
 
-#include <linux/landlock.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "linux/file_rules.h"
+#include "linux/resource_limits.h"
 
 namespace atl::warden {
 namespace {
 
 using linux::BtrfsQuotas;
 using linux::Controller;
-
-bool has_landlock() {
-  return syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
-}
-
-bool may_open(uint32_t files) {
-  rlimit limit;
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max >= files;
-}
 
 // Version 1 throttles what a process itself sends to the device; buffered writes are sent by a
 // kernel thread and escape it. Version 2 knows whose pages they are, if memory is there as well.
@@ -37,12 +26,17 @@ Refusal find_refused_controller(const Host& host) {
   return Refusal::kNone;
 }
 
-Refusal find_refused_extra(const Host& host, uint32_t required) {
-  auto wants = [required](Extra extra) { return (required & static_cast<uint32_t>(extra)) != 0; };
-  if (wants(Extra::kLandlock) && !has_landlock()) return Refusal::kLandlock;
+Refusal find_refused_extra(const Host& host, const Request& request) {
+  auto wants = [&request](Extra extra) {
+    return (request.required & static_cast<uint32_t>(extra)) != 0;
+  };
+  if (wants(Extra::kLandlock) && !linux::has_landlock()) return Refusal::kLandlock;
   if (wants(Extra::kTimeNamespace) && !has_time_namespaces()) return Refusal::kTimeNamespace;
   if (wants(Extra::kSimpleQuotas) && host.pool_quotas != BtrfsQuotas::kSimple)
     return Refusal::kSimpleQuotas;
+  bool hardware = request.guest.kind == agent::GuestKind::kHardwareMachine;
+  if (hardware ? !host.machine_devices : wants(Extra::kHardwareVirtualization))
+    return Refusal::kHardwareVirtualization;
   return Refusal::kNone;
 }
 
@@ -56,23 +50,16 @@ Refusal find_refusal(const Host& host, const Request& request) {
   // A pool that is not there at all is a failure of its step, not a property of the host.
   if (host.pool && host.pool_quotas == BtrfsQuotas::kNone) return Refusal::kDisk;
   if (request.disk_bytes_per_second != 0 && !can_limit_disk_rate(host)) return Refusal::kDiskRate;
-  if (!may_open(request.open_files)) return Refusal::kOpenFiles;
-  return find_refused_extra(host, request.required);
+  if (!linux::may_open_files(request.open_files)) return Refusal::kOpenFiles;
+  return find_refused_extra(host, request);
 }
 
 uint16_t find_extras(const Host& host) {
   uint32_t found = 0;
-  for (uint32_t extra = 1; extra <= kAllExtras; extra <<= 1)
-    if (find_refused_extra(host, extra) == Refusal::kNone) found |= extra;
+  Request one = {};
+  for (one.required = 1; one.required <= kAllExtras; one.required <<= 1)
+    if (find_refused_extra(host, one) == Refusal::kNone) found |= one.required;
   return static_cast<uint16_t>(found);
-}
-
-void raise_open_files_limit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= kMaxOpenFiles) return;
-  rlimit wanted = {.rlim_cur = limit.rlim_cur, .rlim_max = kMaxOpenFiles};
-  if (setrlimit(RLIMIT_NOFILE, &wanted) == 0) return;
-  log_warning("the limit of open files cannot be raised", {{"hard", limit.rlim_max}});
 }
 
 }  // namespace atl::warden

@@ -15,8 +15,4 @@ uint16_t find_extras(const Host& host);
 
 bool has_time_namespaces();
 
-// Allows this process, and so every isolate, as many open files as a request may ask for, while
-// there is the power to do so. Without it, isolates can have as many as the host gave this process.
-void raise_open_files_limit();
-
 }  // namespace atl::warden

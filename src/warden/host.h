@@ -3,7 +3,7 @@
 //
 //   S/images/<digest>.erofs   S/pool.btrfs
 //   R/warden.lock  R/warden.sock  R/isolates/<id>/  R/agents/<id>  R/images/<digest>/  R/pool/
-//   R/devices/  R/masks/  R/tools/  S/receipt.key  S/receipt.pub
+//   R/devices/  R/machine-devices/  R/masks/  R/tools/  S/receipt.key  S/receipt.pub
 #pragma once
 
 #include <sys/types.h>
@@ -36,6 +36,7 @@ struct Host {
   linux::BtrfsQuotas pool_quotas = linux::BtrfsQuotas::kNone;
   dev_t pool_device = 0;  // the loop device under it
   Fd devices;             // the mount that every isolate gets a clone of as /dev
+  Fd machine_devices;     // the same with /dev/kvm; not open: there is none
   Fd masks;               // the mount whose files cover those of /proc
   Fd agent_binary;        // sealed memfd
 

@@ -255,8 +255,9 @@ Result<void> Launch::send_trees() {
   ATOLL_TRY(Fd image, clone_image(root(), user_namespace.get()));
   ATOLL_TRY(Fd layer, clone_for_jail(host_.run_dir + "/pool/" + layer_name(host_, id_),
                                      MOUNT_ATTR_NODEV, user_namespace.get()));
-  ATOLL_TRY(Fd devices,
-            clone_for_jail(host_.run_dir + "/devices", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, -1));
+  bool kvm = request_.guest.kind == agent::GuestKind::kHardwareMachine;
+  ATOLL_TRY(Fd devices, clone_for_jail(host_.run_dir + (kvm ? "/machine-devices" : "/devices"),
+                                       MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, -1));
   ATOLL_TRY(Fd masks, clone_for_jail(host_.run_dir + "/masks",
                                      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, -1));
   ATOLL_TRY(Fd tools,

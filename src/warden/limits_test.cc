@@ -1,4 +1,5 @@
 // Each limit of an isolate at its edge, in a real one, and what this host refuses.
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -181,6 +182,22 @@ TEST_F(Refusals, NameThePoolThatCannotLimitAndTheQuotasThatAreNotSimple) {
   EXPECT_EQ(find_refusal(host_, request_), Refusal::kNone);
   request_.required = static_cast<uint32_t>(Extra::kSimpleQuotas);
   EXPECT_EQ(find_refusal(host_, request_), Refusal::kSimpleQuotas);
+}
+
+TEST_F(Refusals, NameAMachineThatCannotHaveTheProcessorAndWhatIsNoSuchMachine) {
+  request_.guest.kind = agent::GuestKind::kHardwareMachine;
+  EXPECT_EQ(find_refusal(host_, request_), Refusal::kHardwareVirtualization);
+  host_.machine_devices = Fd(open("/dev", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(find_refusal(host_, request_), Refusal::kNone);
+  request_.required = static_cast<uint32_t>(Extra::kHardwareVirtualization);
+  EXPECT_EQ(find_refusal(host_, request_), Refusal::kNone);
+  for (auto kind : {agent::GuestKind::kMachine, agent::GuestKind::kSentry}) {
+    request_.guest.kind = kind;
+    EXPECT_EQ(find_refusal(host_, request_), Refusal::kHardwareVirtualization)
+        << "a jail's kind is 0, too";
+  }
+  EXPECT_EQ(find_extras(host_) & static_cast<uint16_t>(Extra::kHardwareVirtualization), 0)
+      << "the device alone proves nothing";
 }
 
 TEST_F(Refusals, AnExtraThatIsHereIsNotRefused) {

@@ -62,7 +62,8 @@ Result<void> check_guest(const Request& request) {
               between(guest.memory_bytes, kMinMemoryBytes, request.memory_bytes) &&
               between(guest.disk_bytes, kMinDiskBytes, request.disk_bytes) &&
               between(guest.open_files, kMinOpenFiles, kMaxOpenFiles) &&
-              guest.kind <= agent::GuestKind::kSentry;
+              guest.kind <= agent::GuestKind::kHardwareMachine &&
+              guest.purpose <= agent::GuestPurpose::kLender;
   return good ? Result<void>() : invalid("bad limits of a machine");
 }
 
@@ -131,9 +132,17 @@ std::string_view step_name(Step step) {
 }
 
 std::string_view refusal_name(Refusal refusal) {
-  static constexpr std::string_view kNames[] = {
-      "none",      "cpu",        "memory",   "pids",           "disk",
-      "disk_rate", "open_files", "landlock", "time_namespace", "simple_quotas"};
+  static constexpr std::string_view kNames[] = {"none",
+                                                "cpu",
+                                                "memory",
+                                                "pids",
+                                                "disk",
+                                                "disk_rate",
+                                                "open_files",
+                                                "landlock",
+                                                "time_namespace",
+                                                "simple_quotas",
+                                                "hardware_virtualization"};
   static_assert(std::size(kNames) == kLastRefusal + 1);
   auto index = static_cast<uint16_t>(refusal);
   return index <= kLastRefusal ? kNames[index] : "unknown";

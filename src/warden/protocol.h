@@ -56,8 +56,9 @@ enum class Extra : uint32_t {
   kLandlock = 1 << 0,
   kTimeNamespace = 1 << 1,
   kSimpleQuotas = 1 << 2,
+  kHardwareVirtualization = 1 << 3,  // of a machine; no host has it for all
 };
-inline constexpr uint32_t kAllExtras = 0x7;
+inline constexpr uint32_t kAllExtras = 0xf;
 
 enum class Operation : uint16_t {
   kProbe = 1,        // is everything here that a jail needs?
@@ -148,8 +149,9 @@ enum class Refusal : uint16_t {
   kLandlock,
   kTimeNamespace,
   kSimpleQuotas,
+  kHardwareVirtualization,
 };
-inline constexpr uint16_t kLastRefusal = static_cast<uint16_t>(Refusal::kSimpleQuotas);
+inline constexpr uint16_t kLastRefusal = static_cast<uint16_t>(Refusal::kHardwareVirtualization);
 // "disk_rate"; the API's code is that and "_unavailable".
 std::string_view refusal_name(Refusal refusal);
 

@@ -2,6 +2,6 @@
 
 namespace atl::warden {
 
-uint16_t spoken_version() { return 6; }
+uint16_t spoken_version() { return 7; }
 
 }  // namespace atl::warden

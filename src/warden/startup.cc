@@ -14,6 +14,7 @@
 #include "linux/mounts.h"
 #include "linux/own_tools.h"
 #include "linux/program_file.h"
+#include "linux/resource_limits.h"
 #include "warden/enforcement.h"
 #include "warden/freezer.h"
 #include "warden/isolate_groups.h"
@@ -48,12 +49,15 @@ Result<linux::LockFile> take_lock(const Host& host) {
 }
 
 Result<void> prepare(Host& host, const Options& options) {
-  raise_open_files_limit();
+  if (auto allowed = linux::allow_open_files(kMaxOpenFiles); !allowed)
+    log_warning("the limit of open files cannot be raised", {allowed.error()});
   ATOLL_TRY(host.agent_binary, linux::load_program(options.agent, "atoll-agent"));
   host.notary = options.notary;
   ATOLL_TRY_VOID(prepare_notary(host));
   ATOLL_TRY_VOID(mount_pool(host, options.pool_bytes));
   ATOLL_TRY(host.devices, linux::mount_devices(host.run_dir + "/devices"));
+  ATOLL_TRY(host.machine_devices,
+            linux::mount_devices(host.run_dir + "/machine-devices", linux::Devices::kWithKvm));
   ATOLL_TRY(host.masks, linux::mount_masks(host.run_dir + "/masks", kResolver));
   ATOLL_TRY(std::string sudo, linux::read_program(options.sudo));
   ATOLL_TRY_VOID(linux::mount_tools(host.run_dir + "/tools", sudo));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "agent/farewell.h"
 #include "agent/protocol.h"
 #include "base/check.h"
 #include "frame_stream.h"
@@ -31,6 +32,8 @@ void decode_all(std::string_view payload) {
     ATOLL_CHECK(payload_of(encode(1, *failed)) == payload);
   if (auto taken = decode_input_taken(payload); taken.ok())
     ATOLL_CHECK(payload_of(encode(1, *taken)) == payload);
+  if (auto farewell = decode_farewell(payload); farewell.ok())
+    ATOLL_CHECK(payload_of(encode(*farewell)) == payload);
   if (auto pid = decode_started(payload); pid.ok()) ATOLL_CHECK(*pid > 0);
 }
 

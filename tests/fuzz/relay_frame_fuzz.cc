@@ -20,7 +20,8 @@ struct Taken {
 
 size_t most_bytes(RelayKind kind) {
   if (kind == RelayKind::kData) return kMaxRelayBytes;
-  if (kind == RelayKind::kClock || kind == RelayKind::kRest) return sizeof(int64_t);
+  for (RelayKind number : {RelayKind::kClock, RelayKind::kRest, RelayKind::kFilesKept})
+    if (kind == number) return sizeof(int64_t);
   return kind == RelayKind::kReborn ? sizeof(Rebirth) : 0;
 }
 

@@ -5,6 +5,7 @@ emulated by QEMU without hardware help.
 usage: guest_test.py                the tests of COMMANDS
        guest_test.py COMMAND...     these shell commands in the guest instead
        guest_test.py --shell        a shell in the guest
+       guest_test.py --kvm [COMMAND...]   the same where KVM works: the emulated processor has SVM
 
 Ends with 0 when everything passed, 77 when there is nothing to run it with.
 
@@ -33,29 +34,51 @@ SLOWNESS = 10
 MONITOR = os.path.join(disk.BUILD, "monitor")
 SYSTEM_TESTS = os.path.join(disk.ROOT, "tests", "system")
 IMAGE = os.path.join(disk.ROOT, "build", "images", "python")
+MACHINES = os.path.join(disk.ROOT, "build", "images", "microvm")
 SELFTEST = os.path.join(disk.ROOT, "build", "release", "share", "atoll", "selftest")
 UNIT_TESTS = ["linux_test", "agent_test", "warden_test"]
 PROGRAMS = ["atoll", "atolld", "atoll-warden", "atoll-agent", "atoll-notary", "atoll-sudo",
-            "atoll-builder", "atoll-egress", "warden-test-probe", "agent-test-caller"]
+            "atoll-builder", "atoll-egress"]
+TEST_PROGRAMS = ["warden-test-probe", "agent-test-caller"]
 COMMANDS = [f"{disk.RELEASE}/{name}" for name in UNIT_TESTS]
 for system_test in ("run", "sudo", "processes", "crash", "leak", "receipt", "disk_rate"):
     COMMANDS.append(f"python3 {SYSTEM_TESTS}/{system_test}_test.py")
 COMMANDS.append(f"python3 {SYSTEM_TESTS}/selftest_test.py Selftest.test_every_wall_holds")
+# A guest of the guest is slower by the same again.
+KVM_SLOWNESS = 15
+KVM_COMMANDS = ["modprobe kvm_amd", f"python3 {SYSTEM_TESTS}/hardware_test.py"]
 
 
-def check_host():
+class Kind:
+    """What is emulated: a processor, and what is on the disk of the guest."""
+
+    def __init__(self, processor, files, images, environment):
+        self.processor, self.environment = processor, environment
+        self.files, self.images = files, images
+
+
+PLAIN = Kind(["-accel", "tcg,thread=single", "-cpu", "max"],
+             [os.path.join(disk.RELEASE, name) for name in UNIT_TESTS + PROGRAMS + TEST_PROGRAMS]
+             + [SELFTEST], [IMAGE], {"ATOLL_TEST_SLOW": SLOWNESS})
+KVM = Kind(["-accel", "tcg", "-cpu", "max,+svm"],
+           [os.path.join(disk.RELEASE, name) for name in PROGRAMS], [IMAGE, MACHINES],
+           {"ATOLL_TEST_SLOW": KVM_SLOWNESS, "ATOLL_TEST_KVM": 1})
+
+
+def check_host(kind):
     if os.geteuid() != 0:
         raise disk.Missing("needs root: the files in the guest must be root's")
     if shutil.which("dpkg") is None:
         raise disk.Missing("the guest is made of a Debian host's packages, and this is none")
     if shutil.which(QEMU) is None:
         raise disk.Missing(f"there is no {QEMU}; `tools/setup test-long` installs it")
-    if not os.path.exists(os.path.join(IMAGE, "image.erofs")):
-        raise disk.Missing(f"there is no image in {IMAGE}; `make images` builds it")
+    for image in kind.images:
+        if not os.path.exists(os.path.join(image, "image.erofs")):
+            raise disk.Missing(f"there is no image in {image}; `make images` builds it")
 
 
-def emulate(made, *options, append=""):
-    return [QEMU, "-machine", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "1",
+def emulate(kind, made, *options, append=""):
+    return [QEMU, "-machine", "q35", *kind.processor, "-smp", "1",
             "-m", "2G", "-nic", "none", "-display", "none", "-no-reboot",
             "-kernel", made.kernel, "-initrd", made.early,
             "-monitor", f"unix:{MONITOR},server=on,wait=off",
@@ -135,9 +158,9 @@ class Results:
         return found
 
 
-def watch(made, results, numbers, deadline):
+def watch(kind, made, results, numbers, deadline):
     """False: the guest has stopped as a whole."""
-    process = subprocess.Popen(emulate(made, "-serial", "stdio"), stdin=subprocess.DEVNULL,
+    process = subprocess.Popen(emulate(kind, made, "-serial", "stdio"), stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE)
     try:
         for line in lines_until_end(process, deadline):
@@ -153,22 +176,21 @@ def watch(made, results, numbers, deadline):
         process.wait()
 
 
-def make_disk(commands):
+def make_disk(kind, commands):
     made = disk.Disk()
-    programs = [os.path.join(disk.RELEASE, name) for name in UNIT_TESTS + PROGRAMS]
-    environment = {"ATOLL_BIN": disk.RELEASE, "ATOLL_TEST_SLOW": SLOWNESS, "GTEST_COLOR": "no",
-                   "PYTHONDONTWRITEBYTECODE": 1, "COMMAND_SECONDS": COMMAND_SECONDS}
-    made.make([*programs, SYSTEM_TESTS, IMAGE, SELFTEST], environment, commands)
+    environment = {"ATOLL_BIN": disk.RELEASE, "GTEST_COLOR": "no", "PYTHONDONTWRITEBYTECODE": 1,
+                   "COMMAND_SECONDS": COMMAND_SECONDS, **kind.environment}
+    made.make([*kind.files, *kind.images, SYSTEM_TESTS], environment, commands)
     return made
 
 
-def run_commands(commands):
+def run_commands(kind, commands):
     results = Results()
     deadline = time.monotonic() + DEADLINE_SECONDS
     for _ in range(GUESTS):
         numbers = [number for number in range(1, len(commands) + 1) if number not in results.ended]
-        made = make_disk([commands[number - 1] for number in numbers])
-        if watch(made, results, numbers, deadline):
+        made = make_disk(kind, [commands[number - 1] for number in numbers])
+        if watch(kind, made, results, numbers, deadline):
             break
     for name in results.names("SKIPPED"):
         print(f"guest_test: skipped: {name}")
@@ -182,16 +204,21 @@ def run_commands(commands):
 
 
 def run_shell():
-    command = emulate(make_disk(COMMANDS), "-serial", "mon:stdio", append="atoll.shell")
+    made = make_disk(PLAIN, COMMANDS)
+    command = emulate(PLAIN, made, "-serial", "mon:stdio", append="atoll.shell")
     return subprocess.run(command, check=False).returncode
 
 
 def main():
     try:
-        check_host()
+        with_kvm = sys.argv[1:2] == ["--kvm"]
+        kind = KVM if with_kvm else PLAIN
+        check_host(kind)
         if sys.argv[1:] == ["--shell"]:
             return run_shell()
-        return run_commands(sys.argv[1:] or COMMANDS)
+        if with_kvm:
+            return run_commands(KVM, sys.argv[2:] or KVM_COMMANDS)
+        return run_commands(PLAIN, sys.argv[1:] or COMMANDS)
     except disk.Missing as reason:
         print(f"SKIPPED: {reason}")
         return 77

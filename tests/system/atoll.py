@@ -20,9 +20,21 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BIN = os.environ.get("ATOLL_BIN", os.path.join(ROOT, "build", "release", "bin"))
 IMAGE = os.environ.get("ATOLL_IMAGE", os.path.join(ROOT, "build", "images", "python"))
 TOOLBOX = os.path.join(os.path.dirname(IMAGE), "toolbox")
-MONITORS = {wall: os.path.join(os.path.dirname(IMAGE), wall) for wall in ("gvisor", "microvm")}
+
+
+def find_monitor(*names):
+    """The folder of the first of these images that is built, else that of the first."""
+    folders = [os.path.join(os.path.dirname(IMAGE), name) for name in names]
+    built = [one for one in folders if os.path.exists(os.path.join(one, "image.erofs"))]
+    return (built + folders)[0]
+
+
+MONITORS = {"gvisor": find_monitor("gvisor", "gvisor-debian"), "microvm": find_monitor("microvm")}
 # How much slower than hardware this host is: tests/guest is emulated.
 SLOW = int(os.environ.get("ATOLL_TEST_SLOW", "1"))
+# Machines are emulated, and none is tried with KVM, which would come and go by itself, unless this
+# says that KVM works here.
+KVM = os.environ.get("ATOLL_TEST_KVM") == "1"
 
 
 def take_turns():
@@ -161,6 +173,8 @@ class Atoll:
         """Without a warm pool, whose isolates come and go by themselves, unless it is wanted."""
         if not pool:
             arguments = ("--no-warm-pool", *arguments)
+        if "--kvm-trial" not in arguments:
+            arguments = ("--kvm-trial", str(8 * SLOW if KVM else 0), *arguments)
         if not os.path.isdir(os.path.join(self.directory, "templates", "python")):
             with tempfile.TemporaryDirectory() as directory:
                 self.cli("template", "add", self.with_steady_pool(directory) if pool else IMAGE)
@@ -236,9 +250,13 @@ class Atoll:
         return {name: len(os.listdir(f"/proc/{pid}/fd"))
                 for name, pid in (("atolld", self.daemon_pid), ("warden", self.warden_pid))}
 
+    @property
+    def pool(self):
+        """Where layers are, in the mounts of the warden."""
+        return f"/proc/{self.warden_pid}/root{self.run_directory}/pool"
+
     def subvolumes(self):
-        pool = f"/proc/{self.warden_pid}/root{self.run_directory}/pool"
-        return sorted(os.listdir(pool))
+        return sorted(os.listdir(self.pool))
 
     def request(self, method, path, body=None, key=None, headers=None):
         """One request on a kept connection; a connection that broke is made anew."""
@@ -356,6 +374,31 @@ class ImageTest(SystemTest):
         super().setUpClass()
         if cls.template != "python":
             cls.atoll.cli("template", "add", image)
+
+    def held_by(self, box):
+        """All that is there of a sandbox, but for its row and its logs."""
+        layer = [name for name in self.atoll.subvolumes() if box in name]
+        groups = glob.glob(f"/sys/fs/cgroup/**/atoll/*/{box}", recursive=True)
+        run = [os.path.join(self.atoll.run_directory, part, box) for part in ("agents", "isolates")]
+        return groups + layer + [path for path in run if os.path.exists(path)]
+
+    def check_killed(self, box, pid):
+        """kill -9 of what runs it: its execs end and nothing is left, within a second where nothing
+        else keeps the host busy."""
+        started = [self.atoll.start(box, ["sleep", "60"])["id"] for _ in range(3)]
+        self.assertGreaterEqual(len(self.held_by(box)), 4)
+        begin = time.monotonic()
+        os.kill(pid, signal.SIGKILL)
+        for each in started:
+            self.assertEqual(self.atoll.wait_ended(box, each)["verdict"], "sandbox_gone")
+        ended = time.monotonic() - begin
+        wait_for("all of it to go", lambda: not self.held_by(box))
+        cleaned = time.monotonic() - begin
+        print(f"execs ended after {ended:.2f} s, all was gone after {cleaned:.2f} s", flush=True)
+        self.assertEqual(self.atoll.request("GET", f"/v1/sandboxes/{box}").json["state"], "failed")
+        self.atoll.delete(box)
+        if os.environ.get("ATOLL_TEST_LONG"):
+            self.assertLess(cleaned, 1.0)
 
 
 def main():

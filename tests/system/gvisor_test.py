@@ -1,11 +1,14 @@
 """Sandboxes behind gVisor: what is only theirs. What they share with every other wall is in
 tests/conformance."""
+import datetime
 import glob
+import json
 import os
-import tempfile
+import re
 import time
 
 import atoll
+import wall_pool
 
 
 def group_file(sandbox, name):
@@ -32,7 +35,8 @@ class Gvisor(atoll.ImageTest):
     def test_what_each_one_is(self):
         """One sandbox does for all of it."""
         box = self.make()
-        for check in (self.check_kernel, self.check_walls, self.check_fixed_limits):
+        for check in (self.check_kernel, self.check_walls, self.check_fixed_limits,
+                      self.check_doctor):
             with self.subTest(check.__name__):
                 check(box)
         self.atoll.delete(box)
@@ -56,11 +60,20 @@ class Gvisor(atoll.ImageTest):
         receipt = self.atoll.request("GET", f"/v1/sandboxes/{box}/receipt").json["receipt"]
         self.assertEqual((receipt["driver"], receipt["platform"]), ("gvisor", "systrap"))
         facts = {fact["name"]: fact["inside"] for fact in receipt["facts"]}
-        self.assertRegex(facts["runsc.version"], "20[0-9]{6}")
-        self.assertGreater(int(facts["runsc.age_days"]), 365)
+        self.check_release(facts["runsc.version"])
+        age = int(facts["runsc.age_days"])
+        released = re.search("(20[0-9]{6})", facts["runsc.version"])[1]
+        day = datetime.datetime.strptime(released, "%Y%m%d").replace(tzinfo=datetime.timezone.utc)
+        self.assertIn((datetime.datetime.now(datetime.timezone.utc) - day).days - age, (0, 1))
         shown = self.atoll.cli("receipt", "show", box)
         self.assertIn(b"runsc.version", shown.stdout)
-        self.assertIn(b"days old", shown.stderr)
+        self.assertEqual(b"days old" in shown.stderr, age > 365, shown.stderr)
+
+    def check_release(self, version):
+        """The one that the template pins, and no older one."""
+        manifest = atoll.read(os.path.join(os.path.dirname(atoll.IMAGE), self.template,
+                                           "template.toml"))
+        self.assertEqual(re.search('^version = "(.*)"$', manifest, re.MULTILINE)[1], version)
 
     def check_fixed_limits(self, box):
         answer = self.atoll.request("PATCH", f"/v1/sandboxes/{box}",
@@ -68,24 +81,20 @@ class Gvisor(atoll.ImageTest):
         self.assertEqual((answer.status, answer.json["error"]["code"]),
                          (400, "not_behind_this_wall"))
 
+    def check_doctor(self, _):
+        report = json.loads(self.atoll.cli("doctor", "--json").stdout)
+        found = next(one["found"] for one in report["findings"] if one["name"] == "gvisor")
+        self.assertRegex(found, "runsc of 20[0-9-]{8}")
+        self.assertEqual("newer: atoll template build gvisor" in found, self.template != "gvisor")
+
     def test_what_runs_it_is_no_template(self):
-        answer = self.atoll.request("POST", "/v1/sandboxes", {"template": "gvisor"})
+        answer = self.atoll.request("POST", "/v1/sandboxes", {"template": self.template})
         self.assertEqual((answer.status, answer.json["error"]["code"]),
                          (400, "template_is_monitor"))
 
     def test_a_sentry_that_is_killed_fails_its_sandbox_and_leaves_nothing(self):
         box = self.make()
-        started = self.atoll.start(box, ["sleep", "60"])
-        os.kill(sentry_pid(box), 9)
-        begin = time.monotonic()
-        self.assertEqual(self.atoll.wait_ended(box, started["id"])["verdict"], "sandbox_gone")
-
-        def cleaned():
-            return not glob.glob(f"/sys/fs/cgroup/**/atoll/*/{box}", recursive=True)
-        atoll.wait_for("its groups to go", cleaned)
-        print(f"cleaned up after {time.monotonic() - begin:.2f} s")
-        self.assertEqual(self.atoll.request("GET", f"/v1/sandboxes/{box}").json["state"], "failed")
-        self.atoll.delete(box)
+        self.check_killed(box, sentry_pid(box))
 
     def test_programs_go_on_when_the_warden_dies(self):
         box = self.make()
@@ -109,6 +118,16 @@ class Gvisor(atoll.ImageTest):
         self.assertEqual(self.atoll.execute(box, ["echo", "well"])["stdout"], "well\n")
         self.atoll.delete(box)
 
+    def test_one_that_is_frozen_again_and_again_goes_on(self):
+        """By a pause, and by the rest that follows when nothing is asked of it."""
+        box = self.make()
+        for _ in range(2):
+            for deed in ("pause", "resume"):
+                self.atoll.request("POST", f"/v1/sandboxes/{box}/{deed}")
+            time.sleep(1)
+            self.assertEqual(self.atoll.execute(box, ["echo", "well"])["stdout"], "well\n")
+        self.atoll.delete(box)
+
     def test_paused_time_counts_for_nothing(self):
         box = self.make()
         started = self.atoll.start(box, ["sh", "-c", "sleep 1.5; echo done"], timeout_ms=4000)
@@ -120,56 +139,112 @@ class Gvisor(atoll.ImageTest):
         self.atoll.delete(box)
 
 
-class GvisorPool(atoll.ImageTest):
-    """A template whose floor is gVisor, with a pool of one."""
+class GvisorOfDebian(Gvisor):
+    """Where there is no image of the template gvisor, the other one runs them."""
+    template = "gvisor-debian"
+
+    def check_release(self, version):
+        self.assertRegex(version, "^0[.]0~20[0-9]{6}")
+
+
+class GvisorPool(wall_pool.WallPool, atoll.ImageTest):
+    wall = template = "gvisor"
+
+    def check_restored(self, box):
+        """Its timings say so; beside that it has a sentry of its own."""
+        self.assertTrue(sentry_pids(box))
+
+
+class GvisorFiles(atoll.ImageTest):
+    """What is kept of a sandbox behind gVisor, beyond what tests/conformance looks at."""
     template = "gvisor"
-    pool = True
+    MAKE = """
+        set -e; cd /home/user
+        mkdir -p tree/deep; echo text > tree/deep/file; ln tree/deep/file tree/hard
+        ln -s deep/file tree/soft; mkfifo tree/pipe; chmod 640 tree/deep/file
+        touch -d '2001-02-03 04:05:06 UTC' tree/deep/file
+        head -c 3000000 /dev/urandom > tree/large; truncate -s 1G tree/sparse
+        printf 'odd\\nname' > 'tree/odd
+name'
+        python3 -c "import os; os.setxattr('tree/large', 'user.note', b'kept')"
+    """
+    AS_ROOT = """
+        set -e; rm -r /usr/share/doc; mkdir /usr/share/doc; echo mine > /usr/share/doc/mine
+        rm /etc/debian_version; echo changed >> /etc/passwd; chown 1234:4321 /home/user/tree/hard
+    """
+    SHOW = """
+        cd /home/user; stat -c '%n %F %a %u %g %h %s' tree/* tree/odd*; stat -c %y tree/deep/file
+        sha256sum tree/large tree/deep/file; readlink tree/soft
+        python3 -c "import os; print(os.getxattr('tree/large', 'user.note'))"
+        ls -la --time-style=+ /usr/share/doc | tail -n +4; ls /etc/debian_version
+        tail -1 /etc/passwd
+    """
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        with tempfile.TemporaryDirectory() as directory:
-            for name in ("digest", "image.erofs"):
-                os.symlink(os.path.join(atoll.IMAGE, name), os.path.join(directory, name))
-            manifest = atoll.read(os.path.join(atoll.IMAGE, "template.toml"))
-            for old, new in (('name = "python"', 'name = "python-gvisor"'),
-                             ('isolation = "jail"', 'isolation = "gvisor"'),
-                             ("warm = 4", "warm = 1\nmax = 1")):
-                assert old in manifest
-                manifest = manifest.replace(old, new, 1)
-            with open(os.path.join(directory, "template.toml"), "w") as file:
-                file.write(manifest)
-            cls.atoll.cli("template", "add", directory)
+    def show(self, box):
+        return self.atoll.execute(box, ["sh", "-c", self.SHOW])["stdout"]
 
-    def take(self):
-        """From the pool, once there is one in it, which then stands still."""
-        def waiting():
-            frozen = glob.glob("/sys/fs/cgroup/**/atoll/*/*/run/cgroup.freeze", recursive=True)
-            metrics = self.atoll.request("GET", "/metrics").body.decode()
-            full = "\natoll_warm_pool_size 5\n" in metrics  # and the four jails of `python`
-            return full and [path for path in frozen if atoll.read(path).strip() == "1"]
-        atoll.wait_for("a sandbox in the pool", waiting)
-        begin = time.monotonic()
-        made = self.atoll.create(template="python-gvisor")
-        print(f"created in {1000 * (time.monotonic() - begin):.1f} ms", flush=True)
-        self.assertTrue(made["timings"]["from_pool"], made)
-        self.assertEqual(made["isolation"], "gvisor")
-        return made["id"]
+    def snapshot(self, box):
+        answer = self.atoll.request("POST", f"/v1/sandboxes/{box}/snapshots", {})
+        self.assertEqual(answer.status, 201, answer.body)
+        return answer.json["id"]
 
-    def test_those_of_the_pool_go_on_when_they_are_taken_and_share_no_identity(self):
-        seen = []
-        for _ in range(2):
-            box = self.take()
-            begin = time.monotonic()
-            done = self.atoll.request("POST", f"/v1/sandboxes/{box}/execs", {
-                "cmd": ["python3", "-c", "print(1)"], "wait": True}).json
-            print(f"print(1) after {1000 * (time.monotonic() - begin):.1f} ms", flush=True)
-            self.assertEqual((done["stdout"], done["verdict"]), ("1\n", "ok"))
-            code = "import os; print(os.urandom(16).hex(), " \
-                   "open('/proc/sys/kernel/random/boot_id').read())"
-            seen += self.atoll.python(box, code)["stdout"].split()
-            self.atoll.delete(box)
-        self.assertEqual(len(set(seen)), 4, seen)
+    def make_from(self, snapshot):
+        made = self.atoll.request("POST", "/v1/sandboxes", {"snapshot": snapshot})
+        self.assertEqual(made.status, 201, made.body)
+        self.assertEqual(made.json["isolation"], "gvisor", "the wall of the snapshot")
+        return made.json["id"]
+
+    def test_everything_about_files_is_kept_and_programs_go_on(self):
+        box = self.atoll.create(isolation="gvisor")["id"]
+        for user, script in (("user", self.MAKE), ("root", self.AS_ROOT)):
+            done = self.atoll.execute(box, ["sh", "-c", script], user=user)
+            self.assertEqual((done["verdict"], done["stderr"]), ("ok", ""), done)
+        counting = self.atoll.start(box, ["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo $i; "
+                                                      "sleep 0.2; done"])
+        shown = self.show(box)
+        kept = self.snapshot(box)
+        self.assertEqual(self.show(box), shown)
+        self.atoll.execute(box, ["rm", "-r", "/home/user/tree"])
+        self.assertEqual(self.atoll.wait_ended(box, counting["id"])["stdout"].split(),
+                         [str(i) for i in range(1, 9)])
+        copy = self.make_from(kept)
+        self.assertEqual(self.show(copy), shown)
+        again = self.make_from(self.snapshot(copy))
+        self.assertEqual(self.show(again), shown, "a copy of a copy")
+        for one in (box, copy, again):
+            self.atoll.delete(one)
+
+    def test_a_full_disk_is_kept_again_and_again(self):
+        """Each time all that is in it is written once more, beside what earlier snapshots hold."""
+        box = self.atoll.create(isolation="gvisor", limits={"disk_bytes": 64 << 20})["id"]
+        kept = []
+        for _ in range(3):
+            done = self.atoll.execute(box, ["sh", "-c", "cat /dev/urandom > /home/user/full"])
+            self.assertEqual(done["verdict"], "disk_limit")
+            kept.append(self.snapshot(box))
+        copy = self.make_from(kept[-1])
+        sums = {self.atoll.execute(one, ["sha256sum", "/home/user/full"])["stdout"]
+                for one in (box, copy)}
+        self.assertEqual(len(sums), 1)
+        done = self.atoll.execute(copy, ["sh", "-c", "echo more > /home/user/more"])
+        self.assertEqual(done["verdict"], "disk_limit", "its limit is that of the first")
+        for one in (box, copy):
+            self.atoll.delete(one)
+        for snapshot in reversed(kept):  # the last first, for it is a child of the others
+            self.assertEqual(self.atoll.request("DELETE", f"/v1/snapshots/{snapshot}").status, 204)
+
+
+class GvisorToolbox(atoll.ImageTest):
+    template = "gvisor"
+    toolbox = True
+
+    def test_it_is_there_and_cannot_be_changed(self):
+        box = self.atoll.create(isolation="gvisor")["id"]
+        self.assertIn("IPython", self.atoll.execute(
+            box, ["sh", "-c", "ls -R /opt/atoll | grep -m1 -x IPython"])["stdout"])
+        touched = self.atoll.execute(box, ["touch", "/opt/atoll/x"], user="root")
+        self.assertIn("Read-only", touched["stderr"])
+        self.atoll.delete(box)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Sandboxes that are machines: what is only theirs. What they share with every other wall is in
 tests/conformance."""
+import fcntl
 import glob
 import os
-import tempfile
+import struct
 import time
 
 import atoll
+import wall_pool
 
 
 def group_file(sandbox, name):
@@ -18,13 +20,8 @@ def machine_pid(sandbox):
     return int(group_file(sandbox, "2/cgroup.procs").split()[0])
 
 
-class Machines(atoll.ImageTest):
+class Machines(wall_pool.WallClock, atoll.ImageTest):
     template = "microvm"
-
-    def check_clock(self, box):
-        before = time.time()
-        told = float(self.atoll.execute(box, ["date", "+%s.%N"])["stdout"])
-        self.assertTrue(before - 1 < told < time.time() + 1, (before, told))
 
 
 class Microvm(Machines):
@@ -65,17 +62,7 @@ class Microvm(Machines):
 
     def test_a_machine_that_is_killed_fails_its_sandbox_and_leaves_nothing(self):
         box = self.make()
-        started = self.atoll.start(box, ["sleep", "60"])
-        os.kill(machine_pid(box), 9)
-        begin = time.monotonic()
-        self.assertEqual(self.atoll.wait_ended(box, started["id"])["verdict"], "sandbox_gone")
-
-        def cleaned():
-            return not glob.glob(f"/sys/fs/cgroup/**/atoll/*/{box}", recursive=True)
-        atoll.wait_for("its groups to go", cleaned)
-        print(f"cleaned up after {time.monotonic() - begin:.2f} s")
-        self.assertEqual(self.atoll.request("GET", f"/v1/sandboxes/{box}").json["state"], "failed")
-        self.atoll.delete(box)
+        self.check_killed(box, machine_pid(box))
 
     def test_programs_go_on_when_the_warden_dies(self):
         box = self.make()
@@ -97,7 +84,8 @@ class Microvm(Machines):
         self.assertEqual(facts["Seccomp_filters"], "2", "ours and QEMU's own")
         self.assertGreater(int(facts["Uid"].split()[0]), 65535)
         receipt = self.atoll.request("GET", f"/v1/sandboxes/{box}/receipt").json["receipt"]
-        self.assertEqual((receipt["driver"], receipt["virtualization"]), ("microvm", "emulated"))
+        self.assertEqual((receipt["driver"], receipt["virtualization"]),
+                         ("microvm", "hardware" if atoll.KVM else "emulated"))
 
     def test_paused_time_counts_for_nothing(self):
         """Also for the one that ran: the kernel inside takes the pause for its work."""
@@ -156,10 +144,9 @@ class MicrovmSnapshots(Machines):
             "snapshot": kept, "isolation": "microvm", "limits": {"disk_bytes": 256 << 20}}),
             ("not_behind_this_wall", "limits.disk_bytes"))
         begin = time.monotonic()
-        made = self.atoll.request("POST", "/v1/sandboxes", {"snapshot": kept,
-                                                            "isolation": "microvm"})
+        made = self.atoll.request("POST", "/v1/sandboxes", {"snapshot": kept})
         print(f"made of it in {1000 * (time.monotonic() - begin):.0f} ms", flush=True)
-        self.assertEqual(made.status, 201, made.body)
+        self.assertEqual((made.status, made.json["isolation"]), (201, "microvm"), made.body)
         copy = made.json["id"]
         self.assertEqual(self.shell(copy, "cd /home/user; sha256sum -c a/b/link"), "data: OK\n")
         numbers = [int(line) for line in self.shell(copy, "cat /home/user/log").split()]
@@ -186,7 +173,15 @@ class MicrovmSnapshots(Machines):
         wanted = ("not_behind_this_wall", "isolation")
         self.assertEqual(self.refused("/v1/sandboxes", {
             "snapshot": self.keep(jail), "isolation": "microvm"}), wanted)
-        self.assertEqual(self.refused("/v1/sandboxes", {"snapshot": self.keep(machine)}), wanted)
+        kept = self.keep(machine)
+        shown = self.atoll.request("GET", f"/v1/snapshots/{kept}").json
+        self.assertEqual(shown["isolation"], "microvm")
+        self.assertEqual(self.refused(f"/v1/snapshots/{kept}/seal", {}),
+                         ("not_behind_this_wall", None))
+        self.shell(machine, "echo more > /home/user/note")
+        compared = self.atoll.request("GET", f"/v1/snapshots/{kept}/diff?to={self.keep(machine)}")
+        self.assertIn(("added", "/home/user/note"),
+                      [(each["what"], each["path"]) for each in compared.json["changes"]])
         self.atoll.request("POST", f"/v1/sandboxes/{machine}/pause")
         self.assertEqual(self.refused(f"/v1/sandboxes/{machine}/snapshots", {}, 409)[0],
                          "sandbox_paused")
@@ -196,69 +191,39 @@ class MicrovmSnapshots(Machines):
             self.atoll.delete(each)
 
 
-class MicrovmPool(Machines):
-    """A template whose floor is a machine, with a pool of one."""
-    pool = True
+class MicrovmPool(wall_pool.WallPool, Machines):
+    wall = "microvm"
+    SET_SUBVOLUME_FLAGS = 0x4008941A  # BTRFS_IOC_SUBVOL_SETFLAGS
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        with tempfile.TemporaryDirectory() as directory:
-            for name in ("digest", "image.erofs"):
-                os.symlink(os.path.join(atoll.IMAGE, name), os.path.join(directory, name))
-            manifest = atoll.read(os.path.join(atoll.IMAGE, "template.toml"))
-            for old, new in (('name = "python"', 'name = "python-machine"'),
-                             ('isolation = "jail"', 'isolation = "microvm"'),
-                             ("warm = 4", "warm = 1\nmax = 1")):
-                assert old in manifest
-                manifest = manifest.replace(old, new, 1)
-            with open(os.path.join(directory, "template.toml"), "w") as file:
-                file.write(manifest)
-            cls.atoll.cli("template", "add", directory)
+    def begins_restored(self, box):
+        words = atoll.read(f"/proc/{machine_pid(box)}/cmdline").split("\0")
+        return "-incoming" in words
 
-    def take(self):
-        """From the pool, once there is one in it, which then stands still."""
-        def waiting():
-            frozen = glob.glob("/sys/fs/cgroup/**/atoll/*/*/run/cgroup.freeze", recursive=True)
-            metrics = self.atoll.request("GET", "/metrics").body.decode()
-            full = "\natoll_warm_pool_size 5\n" in metrics  # and the four jails of `python`
-            return full and [path for path in frozen if atoll.read(path).strip() == "1"]
-        atoll.wait_for("a machine in the pool", waiting, 120)
-        begin = time.monotonic()
-        made = self.atoll.create(template="python-machine", network={"allow": ["pool.example"]})
-        print(f"created in {1000 * (time.monotonic() - begin):.1f} ms", flush=True)
-        self.assertTrue(made["timings"]["from_pool"], made)
-        self.assertEqual(made["isolation"], "microvm")
-        return made["id"]
+    def check_restored(self, box):
+        self.assertTrue(self.begins_restored(box), "it was booted")
 
-    CODE = "import os, random, uuid; print(os.urandom(16).hex(), os.getrandom(16).hex(), " \
-           "random.random(), uuid.uuid4(), hash('x'), " \
-           "open('/proc/sys/kernel/random/boot_id').read())"
-    VALUES = 6
+    def spoil_states(self):
+        """What is kept of the laid-down machine beside its memory, in a layer that is read-only."""
+        states = glob.glob(f"{self.atoll.pool}/*/**/state", recursive=True)
+        self.assertTrue(states)
+        for state in states:
+            layer = os.path.join(self.atoll.pool, os.path.relpath(state, self.atoll.pool)
+                                 .split("/")[0])
+            descriptor = os.open(layer, os.O_RDONLY)
+            fcntl.ioctl(descriptor, self.SET_SUBVOLUME_FLAGS, struct.pack("Q", 0))
+            os.close(descriptor)
+            os.truncate(state, 100)
 
-    def test_machines_of_the_pool_share_memory_and_no_random_number_or_identity(self):
-        """All but the first begin with the memory of one that has just used its random numbers."""
-        seen, waiting = [], []
-        for _ in range(50 if os.environ.get("ATOLL_TEST_LONG") else 4):
-            box = self.take()
-            words = atoll.read(f"/proc/{machine_pid(box)}/cmdline").split("\0")
-            self.assertEqual(words[words.index("-incoming") + 1], "defer", "it was booted")
-            begin = time.monotonic()
-            done = self.atoll.python(box, self.CODE)
-            print(f"said after {1000 * (time.monotonic() - begin):.1f} ms", flush=True)
-            self.assertEqual(done["verdict"], "ok", done)
-            waiting.append(done["stdout"].split())
-            self.check_clock(box)
-            address = self.atoll.python(box, "import socket; "
-                                             "print(socket.gethostbyname('pool.example'))")
-            self.assertTrue(address["stdout"].startswith("198.1"), address)
-            # The interpreter that waited ran above; this one is started now.
-            seen.append(self.atoll.python(box, self.CODE)["stdout"].split())
+    def test_what_cannot_begin_with_that_memory_boots(self):
+        self.wait_full()
+        pooled, _ = self.make()
+        self.spoil_states()
+        beside, timings = self.make()
+        self.assertEqual((timings["from_pool"], timings["from_zygote"]), (False, False))
+        self.assertFalse(self.begins_restored(beside))
+        self.assertEqual(self.atoll.python(beside, "print(3)")["stdout"], "3\n")
+        for box in (pooled, beside):
             self.atoll.delete(box)
-        # The same machine says its boot id twice.
-        for values in list(zip(*seen)) + list(zip(*waiting)):
-            self.assertEqual(len(set(values)), len(seen), values)
-        self.assertEqual({len(values) for values in seen}, {self.VALUES})
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ class WallScale:
 
 
 class GvisorScale(WallScale, atoll.ImageTest):
-    template = "gvisor"
+    template = os.path.basename(atoll.MONITORS["gvisor"])
     alive, cycles = (50, 200) if LONG else (4, 4)
 
 

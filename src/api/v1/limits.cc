@@ -46,8 +46,20 @@ json::object host_object(const sandbox::Admission& admission) {
   return host;
 }
 
+// Without a reason while nothing is known: there is no image, or the trial goes on.
+json::object machines_object(sandbox::Templates& templates) {
+  const auto& found = templates.hardware();
+  bool known = found && found->image == templates.offered().machine;
+  if (!known) return {{"virtualization", nullptr}, {"reason", ""}};
+  bool hardware = found->virtualization == isolate::Virtualization::kHardware;
+  return {{"virtualization", hardware ? "hardware" : "emulated"}, {"reason", found->reason}};
+}
+
 http::Task<Reply> show(sandbox::Sandboxes& sandboxes, const sandbox::Admission& admission) {
   ATOLL_CO_TRY(uint32_t bits, co_await sandboxes.services().driver.probe());
+  json::object machines = machines_object(sandboxes.templates());
+  if (machines.at("virtualization") == "hardware")
+    bits |= static_cast<uint32_t>(isolate::Extra::kHardwareVirtualization);
   json::array extras;
   for (const sandbox::NamedExtra& extra : sandbox::kExtras)
     if ((bits & static_cast<uint32_t>(extra.extra)) != 0) extras.emplace_back(extra.name);
@@ -59,6 +71,7 @@ http::Task<Reply> show(sandbox::Sandboxes& sandboxes, const sandbox::Admission& 
   object["exec"] = std::move(exec);
   object["host"] = host_object(admission);
   object["extras"] = std::move(extras);
+  object["machines"] = std::move(machines);
   co_return std::optional(json_reply(200, object));
 }
 

@@ -95,7 +95,9 @@ uint32_t parse_required_extras(ObjectReader& reader) {
     auto found = std::find_if(std::begin(sandbox::kExtras), std::end(sandbox::kExtras),
                               [&](const sandbox::NamedExtra& extra) { return extra.name == name; });
     if (found == std::end(sandbox::kExtras)) {
-      reader.refuse("require", "may name landlock, time_namespace and simple_quotas");
+      reader.refuse("require",
+                    "may name landlock, time_namespace, simple_quotas and "
+                    "hardware_virtualization");
     } else {
       bits |= static_cast<uint32_t>(found->extra);
     }
@@ -165,13 +167,15 @@ Result<std::string> parse_metadata_filters(const std::string& query) {
   return json::serialize(pairs);
 }
 
-// "auto" leaves it to the template.
-std::optional<store::Isolation> parse_isolation(ObjectReader& reader) {
+void parse_isolation(ObjectReader& reader, CreateSandbox& request) {
   auto name = reader.optional_text("isolation", 32);
-  if (!name || *name == "auto") return std::nullopt;
-  auto isolation = store::parse_isolation(*name);
-  if (!isolation) reader.refuse("isolation", "must be jail, gvisor, microvm or auto");
-  return isolation;
+  if (!name) return;
+  if (*name == "auto") {
+    request.preference = sandbox::Preference::kStrongest;
+    return;
+  }
+  request.isolation = store::parse_isolation(*name);
+  if (!request.isolation) reader.refuse("isolation", "must be jail, gvisor, microvm or auto");
 }
 
 // {"allow": […], "rules": […]}
@@ -216,7 +220,7 @@ Result<CreateSandbox> parse_create(std::string_view body) {
   request.on_name_conflict = parse_on_name_conflict(reader);
   bool is_shared = reader.optional_boolean("singleton").value_or(true);
   request.sharing = is_shared ? sandbox::Sharing::kSingleton : sandbox::Sharing::kOwn;
-  request.isolation = parse_isolation(reader);
+  parse_isolation(reader, request);
   if (const json::object* limits = reader.optional_object("limits"))
     parse_limits(*limits, request, reader);
   request.required_extras = parse_required_extras(reader);

@@ -31,6 +31,7 @@ constexpr Refused kRefused[] = {
     {"landlock_unavailable", "require"},
     {"time_namespace_unavailable", "require"},
     {"simple_quotas_unavailable", "require"},
+    {"hardware_virtualization_unavailable", "require"},
     {"memory_in_use", "limits.memory_bytes"},
 };
 

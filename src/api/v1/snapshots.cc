@@ -152,6 +152,8 @@ json::object snapshot_json(const store::SnapshotRow& row) {
   object["reason"] = row.reason;
   object["stage"] = row.manifest ? "sealed" : "local";
   object["memory"] = false;
+  object["isolation"] = nullptr;
+  if (!row.isolation.empty()) object["isolation"] = row.isolation;
   object["template"] = row.template_name;
   object["bytes"] = row.bytes;
   object["sealed_bytes"] = nullptr;

@@ -47,6 +47,8 @@ json::object template_json(const KnownTemplate& known, const TemplateBuild* buil
   object["aliases"] = json::array(known.manifest.aliases.begin(), known.manifest.aliases.end());
   object["origin"] = origin_name(known.origin);
   object["state"] = state_of(known, build);
+  object["isolation"] = isolation_name(known.manifest.defaults.isolation);
+  object["latency"] = latency_name(known.manifest.defaults.latency);
   object["reference"] =
       known.image ? json::value(known.name + "@sha256:" + known.image->string()) : nullptr;
   object["image_bytes"] = known.image_bytes > 0 ? json::value(known.image_bytes) : nullptr;

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <iterator>
+#include <optional>
 
 #include <boost/json/serialize.hpp>
 
+#include "base/file.h"
 #include "cli/api.h"
 #include "cli/doctor/cgroups.h"
 #include "cli/doctor/file_systems.h"
@@ -18,6 +20,7 @@
 #include "cli/doctor/resources.h"
 #include "cli/doctor/uid_range.h"
 #include "cli/server.h"
+#include "store/toml_section.h"
 
 namespace atl::cli {
 namespace {
@@ -54,29 +57,65 @@ Finding probe_server(const CommandLine& line) {
   return finding;
 }
 
-// The newest that a release of Debian has.
-constexpr const char* kRunscAge = "Debian 13's runsc, of July 2024";
+constexpr size_t kMaxManifestBytes = 256 * 1024;
+// Older by years, for hosts that cannot build the other.
+constexpr const char* kOldSentry = "gvisor-debian";
 
-// Installed on this host, or built by the server that runs here.
-bool has_image(const CommandLine& line, const std::string& name) {
-  std::string installed = line.places.templates() + "/" + name + "/image";
-  if (access(installed.c_str(), F_OK) == 0) return true;
+// What the template says of itself if it has an image: installed on this host, or built by the
+// server that runs here.
+std::optional<std::string> describe_image(const CommandLine& line, const std::string& name) {
+  std::string installed = line.places.templates() + "/" + name;
+  if (access((installed + "/image").c_str(), F_OK) == 0) {
+    std::string description;
+    auto text = read_file(installed + "/template.toml", kMaxManifestBytes);
+    auto document = text ? store::TomlDocument::parse(*text, name)
+                         : Result<store::TomlDocument>(std::move(text).error());
+    if (document)
+      store::TomlSection(*document, document->root(), "").text("description", description);
+    return description;
+  }
   auto api = connect(line);
-  if (!api) return false;
+  if (!api) return std::nullopt;
   auto shown = api->call({.target = "/v1/templates/" + name});
   const boost::json::value* state = shown ? shown->if_contains("state") : nullptr;
-  return state != nullptr && *state == "built";
+  if (state == nullptr || *state != "built") return std::nullopt;
+  const boost::json::value* description = shown->if_contains("description");
+  return description != nullptr && description->is_string() ? std::string(description->get_string())
+                                                            : std::string();
 }
 
-// Both run in a jail, by programs of that image; the host itself needs none.
-Finding probe_monitor(const CommandLine& line, std::string_view wall, const char* found) {
+// What the server that runs here has tried: to boot one takes seconds, and its image.
+std::string describe_machines(const CommandLine& line) {
+  auto api = connect(line);
+  if (!api) return machines_text({});
+  auto limits = api->call({.target = "/v1/limits"});
+  const boost::json::value* machines = limits ? limits->if_contains("machines") : nullptr;
+  const boost::json::object* found = machines != nullptr ? machines->if_object() : nullptr;
+  return machines_text(found != nullptr ? *found : boost::json::object());
+}
+
+// It runs in a jail, by programs of that image; the host itself needs none.
+Finding found_monitor(std::string_view wall, const std::optional<std::string>& found) {
   std::string name(wall);
-  bool there = has_image(line, name);
   return {.name = name,
           .kind = FindingClass::kExtra,
-          .state = there ? FindingState::kOk : FindingState::kMissing,
-          .found = there ? found : "the image that runs it is not built",
-          .remedy = there ? "" : "atoll template build " + name};
+          .state = found ? FindingState::kOk : FindingState::kMissing,
+          .found = found.value_or("the image that runs it is not built"),
+          .remedy = found ? "" : "atoll template build " + name};
+}
+
+Finding probe_sentry(const CommandLine& line) {
+  auto found = describe_image(line, std::string(kSentryFinding));
+  if (found) return found_monitor(kSentryFinding, found);
+  found = describe_image(line, kOldSentry);
+  if (found) *found += "; newer: atoll template build " + std::string(kSentryFinding);
+  return found_monitor(kSentryFinding, found);
+}
+
+Finding probe_machine(const CommandLine& line) {
+  auto found = describe_image(line, std::string(kMachineFinding));
+  if (found) *found = describe_machines(line);
+  return found_monitor(kMachineFinding, found);
 }
 
 void append(Findings& all, Findings more) {
@@ -84,6 +123,16 @@ void append(Findings& all, Findings more) {
 }
 
 }  // namespace
+
+std::string machines_text(const boost::json::object& machines) {
+  const boost::json::value* kind = machines.if_contains("virtualization");
+  const boost::json::value* reason = machines.if_contains("reason");
+  if (kind != nullptr && *kind == "hardware") return "KVM has booted a machine, and runs them";
+  if (kind == nullptr || *kind != "emulated")
+    return "machines are emulated unless a server finds that KVM boots one";
+  std::string why = reason != nullptr && reason->is_string() ? reason->as_string().c_str() : "";
+  return "machines are emulated" + (why.empty() ? "" : ": " + why);
+}
 
 Findings examine_host(const CommandLine& line) {
   Findings all = probe_kernel();
@@ -96,8 +145,8 @@ Findings examine_host(const CommandLine& line) {
   append(all, probe_resources(line.places));
   // Last: the trials before want a process with a single thread.
   all.push_back(probe_server(line));
-  all.push_back(probe_monitor(line, kSentryFinding, kRunscAge));
-  all.push_back(probe_monitor(line, kMachineFinding, "machines are emulated"));
+  all.push_back(probe_sentry(line));
+  all.push_back(probe_machine(line));
   return all;
 }
 

@@ -48,5 +48,17 @@ TEST(Doctor, FindingsHaveNamesOfTheirOwnAndRemediesWhenNotOk) {
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }
 
+TEST(Doctor, TellsWhatAServerHasFoundAboutMachines) {
+  EXPECT_EQ(machines_text({{"virtualization", "hardware"}, {"reason", ""}}),
+            "KVM has booted a machine, and runs them");
+  EXPECT_EQ(
+      machines_text({{"virtualization", "emulated"}, {"reason", "this host has no /dev/kvm"}}),
+      "machines are emulated: this host has no /dev/kvm");
+  for (const boost::json::object& unknown :
+       {boost::json::object{}, boost::json::object{{"virtualization", nullptr}, {"reason", ""}}})
+    EXPECT_EQ(machines_text(unknown),
+              "machines are emulated unless a server finds that KVM boots one");
+}
+
 }  // namespace
 }  // namespace atl::cli

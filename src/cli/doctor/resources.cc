@@ -64,8 +64,8 @@ Finding probe_kvm() {
   return {.name = "kvm",
           .kind = FindingClass::kAdvice,
           .state = there ? FindingState::kOk : FindingState::kMissing,
-          .found = there ? "present; whether it boots a kernel is not tried"
-                         : "no /dev/kvm; this version does not use it",
+          .found = there ? "present; whether it boots a machine is what a server tries"
+                         : "no /dev/kvm, so machines are emulated",
           .remedy = there ? "" : "modprobe kvm_intel || modprobe kvm_amd"};
 }
 
