@@ -1,2 +1,0 @@
-// Boost.JSON, compiled here for all of atolld.
-#include <boost/json/src.hpp>

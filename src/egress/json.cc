@@ -1,2 +1,0 @@
-// Boost.JSON compiled once for the builder, instead of linking its library.
-#include <boost/json/src.hpp>
