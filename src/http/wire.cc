@@ -41,6 +41,8 @@ void Wire::watch(std::function<void()> on_end) {
   // What is pending stays so: cancelling it would cancel every other operation of the socket.
   if (watch_) watch_->on_end = nullptr;
   if (!on_end) return;
+  // Who is watched is waited for, for hours perhaps and with thousands of others.
+  trim(0);
   if (!watch_) watch_ = std::make_shared<Watch>();
   watch_->on_end = std::move(on_end);
   if (!watch_->pending) wait_for_peer();
