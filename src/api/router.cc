@@ -102,6 +102,13 @@ Error refusal(Code code, std::string message, std::string_view reason) {
 // What those who need no key are counted as: by whoever signed their URL.
 std::string name_of(store::TenantId tenant) { return "tenant " + std::to_string(tenant.number()); }
 
+http::Response refuse_method(std::string_view allowed, std::string_view request_id) {
+  http::Response response = refusal_response(405, "method_not_allowed",
+                                             "the route does not know this method", request_id);
+  response.headers.add("Allow", std::string(allowed));
+  return response;
+}
+
 Error body_refusal(const Error& error) {
   if (error.code() == Code::kExhausted)
     return refusal(Code::kInvalid, "the body is over 1 MiB", "body_too_large");
@@ -254,12 +261,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, Matc
   ATOLL_CO_TRY(store::TenantId tenant, co_await admit(exchange, found));
   if (!found.route && found.allowed.empty())
     co_return refusal(Code::kNotFound, "there is no such route", "not_found");
-  if (!found.route) {
-    http::Response response = refusal_response(405, "method_not_allowed",
-                                               "the route does not know this method", request_id);
-    response.headers.add("Allow", found.allowed);
-    co_return response;
-  }
+  if (!found.route) co_return refuse_method(found.allowed, request_id);
   if (!ready_ && found.route->access != Route::Access::kPublic)
     co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
   auto body = co_await read_body(exchange, *found.route);

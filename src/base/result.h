@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,7 +37,17 @@ std::string_view code_name(Code code);
 class [[nodiscard]] Error {
  public:
   Error(Code code, std::string message, int system_errno = 0)
-      : code_(code), system_errno_(system_errno), message_(std::move(message)) {}
+      : code_(code),
+        system_errno_(system_errno),
+        texts_(std::make_unique<Texts>(Texts{.message = std::move(message)})) {}
+  Error(const Error& other)
+      : code_(other.code_),
+        system_errno_(other.system_errno_),
+        texts_(std::make_unique<Texts>(*other.texts_)) {}
+  Error& operator=(const Error& other) { return *this = Error(other); }
+  Error(Error&&) = default;
+  Error& operator=(Error&&) = default;
+  ~Error() = default;
 
   // The failure of a system call, from errno as it stands now.
   static Error system(std::string_view operation) { return from_errno(operation, errno); }
@@ -44,33 +55,38 @@ class [[nodiscard]] Error {
 
   Code code() const { return code_; }
   int system_errno() const { return system_errno_; }
-  const std::string& message() const { return message_; }
+  const std::string& message() const { return texts_->message; }
 
   // A stable name for programs ("template_not_found"), and the input field it is about. Both may be
   // empty.
-  const std::string& reason() const { return reason_; }
-  const std::string& field() const { return field_; }
+  const std::string& reason() const { return texts_->reason; }
+  const std::string& field() const { return texts_->field; }
 
   // Prefixes what was being attempted.
   Error&& with_context(std::string_view context) && {
-    message_ = std::string(context) + ": " + message_;
+    texts_->message = std::string(context) + ": " + texts_->message;
     return std::move(*this);
   }
   Error&& with_reason(std::string_view reason) && {
-    reason_ = reason;
+    texts_->reason = reason;
     return std::move(*this);
   }
   Error&& with_field(std::string_view field) && {
-    field_ = field;
+    texts_->field = field;
     return std::move(*this);
   }
 
  private:
+  struct Texts {
+    std::string message;
+    std::string reason = {};
+    std::string field = {};
+  };
+
   Code code_;
   int system_errno_;
-  std::string message_;
-  std::string reason_;
-  std::string field_;
+  // Apart, because every Result has room for an Error, and every coroutine for many Results.
+  std::unique_ptr<Texts> texts_;
 };
 
 template <typename T>

@@ -158,16 +158,37 @@ http::Task<Result<void>> send_events(Call& call, Exec& exec, OutputPosition posi
   co_return co_await send_exit(call, exec, position);
 }
 
-http::Task<Reply> output(Call& call, Sandboxes& sandboxes) {
-  ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await named_exec(call, sandboxes));
-  const http::Request& request = call.exchange.request();
-  if (wants_events(request)) {
-    ATOLL_CO_TRY(OutputPosition position, parse_start(request, *exec));
-    co_return co_await follow_exec(call, exec, position, FirstEvent::kOutput);
+// True if events are to follow.
+http::Task<Result<bool>> start_events(Call& call, Exec& exec, OutputPosition position,
+                                      FirstEvent first) {
+  http::Headers headers{{"X-Request-Id", call.request_id}, {"Atoll-Exec", exec.id().string()}};
+  ATOLL_CO_TRY_VOID(co_await http::start_events(call.exchange, std::move(headers)));
+  if (first == FirstEvent::kStart) {
+    std::string data = json_text(exec_summary_json(exec.row()));
+    ATOLL_CO_TRY_VOID(co_await send_event(call, position.id(), "start", std::move(data)));
   }
-  ATOLL_CO_TRY(RawRange range, parse_range(request, *exec));
+  if (call.exchange.request().method != http::Method::kHead) co_return true;
+  ATOLL_CO_TRY_VOID(co_await call.exchange.finish());
+  co_return false;
+}
+
+http::Task<Reply> answer_events(Call& call, std::shared_ptr<Exec> exec) {
+  ATOLL_CO_TRY(OutputPosition position, parse_start(call.exchange.request(), *exec));
+  co_return co_await follow_exec(call, std::move(exec), position, FirstEvent::kOutput);
+}
+
+http::Task<Reply> answer_raw(Call& call, std::shared_ptr<Exec> exec) {
+  ATOLL_CO_TRY(RawRange range, parse_range(call.exchange.request(), *exec));
   auto sent = co_await send_raw(call, *exec, range);
   co_return std::optional<http::Response>();
+}
+
+http::Task<Reply> output(Call& call, Sandboxes& sandboxes) {
+  ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await named_exec(call, sandboxes));
+  bool events = wants_events(call.exchange.request());
+  http::Task<Reply> task =
+      events ? answer_events(call, std::move(exec)) : answer_raw(call, std::move(exec));
+  co_return co_await std::move(task);
 }
 
 }  // namespace
@@ -176,17 +197,11 @@ bool wants_events(const http::Request& request) {
   return request.headers.lists("Accept", "text/event-stream");
 }
 
+// Small, because thousands may wait in it.
 http::Task<Reply> follow_exec(Call& call, std::shared_ptr<Exec> exec, OutputPosition position,
                               FirstEvent first) {
-  http::Headers headers{{"X-Request-Id", call.request_id}, {"Atoll-Exec", exec->id().string()}};
-  Result<void> sent = co_await http::start_events(call.exchange, std::move(headers));
-  if (sent && first == FirstEvent::kStart) {
-    std::string data = json_text(exec_summary_json(exec->row()));
-    sent = co_await send_event(call, position.id(), "start", std::move(data));
-  }
-  bool is_head = call.exchange.request().method == http::Method::kHead;
-  if (sent && is_head) sent = co_await call.exchange.finish();
-  if (sent && !is_head) sent = co_await send_events(call, *exec, position);
+  Result<bool> started = co_await start_events(call, *exec, position, first);
+  if (started && *started) auto sent = co_await send_events(call, *exec, position);
   co_return std::optional<http::Response>();
 }
 
