@@ -177,13 +177,11 @@ void Gate::record_refusals(std::span<const unsigned char> datagram) {
                  .protocol = refusal.protocol,
                  .reason = "not_a_name"};
     // Messages that the kernel could not deliver are part of the same flood.
-    uint32_t expected = last_sequence_ ? *last_sequence_ + 1 : 0;
-    uint32_t lost = refusal.sequence - expected;
-    row.count = 1 + lost;
-    last_sequence_ = refusal.sequence;
-    if (is_marker(refusal) && lost == 0) continue;
+    auto whose = is_marker(refusal) ? RefusalCount::Whose::kOurs : RefusalCount::Whose::kSandbox;
+    row.count = refusals_.add(refusal.sequence, whose);
+    if (row.count == 0) continue;
     if (is_marker(refusal))
-      row = {.event = AuditEvent::kPacket, .reason = "not_a_name", .count = lost};
+      row = {.event = AuditEvent::kPacket, .reason = "not_a_name", .count = row.count};
     (void)record(row);  // its failure is logged; nothing is to be stopped
   }
 }
@@ -192,8 +190,11 @@ void Gate::send_marker() {
   sockaddr_storage to;
   socklen_t bytes = Address::v4(kMarkerAddress).to_sockaddr(kMarkerPort, to);
   int socket = sockets_[static_cast<size_t>(linux::NetworkSocket::kDns4)]->native_handle();
-  // Refused, as it shall be.
-  sendto(socket, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&to), bytes);
+  // Refused, as it shall be, unless it did not even get that far.
+  ssize_t sent =
+      sendto(socket, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&to), bytes);
+  bool held_up = sent < 0 && (errno == EAGAIN || errno == ENOBUFS);
+  if (!held_up) refusals_.marker_sent();
 }
 
 Task<void> Gate::read_refusals([[maybe_unused]] std::shared_ptr<Gate> self) {

@@ -23,6 +23,7 @@
 #include "egress/name_table.h"
 #include "egress/pipe_pool.h"
 #include "egress/policy.h"
+#include "egress/refusal_count.h"
 #include "egress/resolver.h"
 #include "egress/spending.h"
 #include "egress/upstream.h"
@@ -120,7 +121,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   std::vector<std::unique_ptr<Descriptor>> sockets_;
   boost::asio::steady_timer tally_timer_;
   bool tally_waits_ = false;
-  std::optional<uint32_t> last_sequence_;
+  RefusalCount refusals_;
   std::map<HostName, Known> known_;
   std::set<OpenConnection*> open_;
   uint64_t connections_seen_ = 0;
