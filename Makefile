@@ -4,6 +4,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup build quickstart test test-long bench format down clean install images
 
+# What was compiled in one clone need not be compiled in another.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+
 PREFIX ?= /usr/local
 PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary atoll-builder atoll-egress
 RELEASE := build/release
