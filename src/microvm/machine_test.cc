@@ -85,7 +85,7 @@ Machine hardware_machine() {
 TEST(Machine, HasTheProcessorThatItIsToldAndNoOther) {
   std::vector<std::string> emulated = machine_command(small_machine(false));
   EXPECT_EQ(word_after(emulated, "-accel"), "tcg,thread=multi,tb-size=64");
-  EXPECT_EQ(word_after(emulated, "-cpu"), "max");
+  EXPECT_EQ(word_after(emulated, "-cpu"), "max,-erms,-fsrm,-la57");
   std::vector<std::string> hardware = machine_command(hardware_machine());
   EXPECT_EQ(word_after(hardware, "-accel"), "kvm");
   EXPECT_EQ(word_after(hardware, "-cpu"), "host");
