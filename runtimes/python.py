@@ -41,7 +41,7 @@ def _atoll_wait(make_context):
     serve_context = make_context("ATOLL_ZYGOTE" in os.environ)
     if "ATOLL_ZYGOTE" in os.environ and "threading" in sys.modules:
         _atoll_forget_threads()
-    for name in ("ATOLL_ZYGOTE", "GLIBC_TUNABLES"):
+    for name in ("ATOLL_ZYGOTE", "GLIBC_TUNABLES", "LD_BIND_NOW"):
         os.environ.pop(name, None)
     os.register_at_fork = register
     compile("pass", "<string>", "exec")  # the first time costs a millisecond
@@ -223,8 +223,9 @@ def _atoll_rehearse(modules):
         _atoll_run(program, names, end, modules)
     except SystemExit:
         pass
-    for name, value in list(os.environ.items()):
-        os.environ[name] = value
+    for name, value in list(os.environ.items()) + [("ATOLL_REHEARSED", "")]:
+        os.environb[os.fsencode(name)] = os.fsencode(value)
+    del os.environ["ATOLL_REHEARSED"]
     for stream in (sys.stdout, sys.stderr):
         print("", end="", file=stream, flush=True)
     gc.collect()

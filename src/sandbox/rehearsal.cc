@@ -14,6 +14,7 @@ constexpr std::string_view kMakeReady("\xff\xff\xff\xff");  // a rehearsal
 constexpr uint32_t kRehearsed = 1'000'000;
 constexpr uint32_t kRehearsalChannel = 1'000'000;
 constexpr uint64_t kOutputBytes = 4096;
+constexpr uint32_t kTimeoutMs = 60'000;
 
 }  // namespace
 
@@ -59,15 +60,21 @@ Task<Result<void>> start_ahead(AgentLink& link, uint32_t number, agent::Start pr
   co_return co_await await_ready(link, number, false);
 }
 
+// With all that a user's has: a time, an end of its input, output that is taken.
 Task<Result<void>> run_ahead(AgentLink& link, uint32_t number,
                              std::vector<std::string> environment) {
   ExecRequest request{.arguments = {"python3", "-c", "print(1)"},
                       .environment = std::move(environment)};
-  agent::Beginning beginning{.output_limit_bytes = kOutputBytes};
+  agent::Beginning beginning{.timeout_ms = kTimeoutMs, .output_limit_bytes = kOutputBytes};
   agent::OpenControl open{number, beginning};
   link.send(agent::encode(kRehearsalChannel, open));
   link.send(agent::encode_channel_data(kRehearsalChannel, beginning_message(request)));
   link.send(agent::encode_channel_end(kRehearsalChannel));
+  link.send(agent::encode_input_end(number, 0));
+  ATOLL_CO_TRY(agent::Frame frame, co_await expect(link, agent::FrameType::kOutput, number));
+  ATOLL_CO_TRY(agent::Output printed, agent::decode_output(frame.payload));
+  agent::Acknowledge taken{printed.stream, printed.offset + printed.data.size()};
+  link.send(agent::encode(number, taken));
   auto ended = co_await expect(link, agent::FrameType::kExit, number);
   if (!ended) co_return std::move(ended).error();
   link.send(agent::encode(kRehearsalChannel, agent::ChannelClose{}));

@@ -5,8 +5,10 @@
 
 namespace atl::sandbox {
 
-// An interpreter that is started ahead and becomes a program or a context.
+// An interpreter that is started ahead and becomes a program or a context, and what it begins with,
+// whose argument that is.
 std::string_view python_runtime();
+std::string_view python_start();
 // Interpreters of contexts.
 std::string_view python_context_runtime();
 std::string_view node_runtime();

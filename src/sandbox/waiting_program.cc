@@ -10,8 +10,11 @@ namespace atl::sandbox {
 
 namespace {
 
+constexpr std::string_view kBindNow = "LD_BIND_NOW=1";
+
 // Read by the loader, the C library or the interpreter before any program runs.
 bool is_read_at_start(std::string_view variable) {
+  if (variable == kBindNow) return false;  // and nothing that a program could see depends on it
   constexpr std::string_view kPrefixes[] = {"PYTHON", "LD_",     "LC_",    "LANG", "TZ",
                                             "MALLOC", "GLIBC_",  "GCONV_", "OMP_", "OPENBLAS_",
                                             "MKL_",   "LOCPATH", "PATH="};
@@ -44,13 +47,16 @@ bool WaitingProgram::fits(const ExecRequest& request) const {
 
 std::optional<agent::Start> waiting_start(const store::TemplateManifest& manifest) {
   if (!manifest.context || manifest.context->language != "python") return std::nullopt;
-  agent::Start start{.arguments = {"python3", "-c", std::string(python_runtime())},
-                     .environment = compose_environment(manifest.defaults.cpu_millis,
-                                                        {manifest.defaults.environment}),
-                     .directory = {}};
+  agent::Start start{
+      .arguments = {"python3", "-c", std::string(python_start()), std::string(python_runtime())},
+      .environment =
+          compose_environment(manifest.defaults.cpu_millis, {manifest.defaults.environment}),
+      .directory = {}};
   std::string preload = "ATOLL_PRELOAD=";
   for (const std::string& module : manifest.context->preload) preload += module + " ";
   start.environment.push_back(std::move(preload));
+  // What it will call at its end is looked up at its start.
+  start.environment.push_back(std::string(kBindNow));
   start.open_files = manifest.defaults.open_files;
   start.input_mode = agent::InputMode::kOpen;
   start.control = agent::ControlMode::kWaits;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "agent/imprint_protocol.h"
 #include "agent/still_files.h"
@@ -17,7 +20,8 @@ constexpr std::chrono::seconds kWarmTime{30};
 constexpr std::chrono::seconds kWarmTimeOfKernels{180};
 constexpr uint32_t kNumber = 1;  // of the first exec of a sandbox
 constexpr int kOften = 3;
-constexpr int kTwice = 2;  // where another has run a program to its end
+// After which a machine that nothing is asked of rests: the keepers wait 0.2 s.
+constexpr std::chrono::milliseconds kRest{300};
 
 using isolate::AgentLink;
 
@@ -73,16 +77,27 @@ Task<Result<WaitingProgram>> start(AgentLink& link, agent::Start program, CopyOf
   co_return waiting;
 }
 
+Task<void> pause(std::chrono::milliseconds time) {
+  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, time);
+  co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+}
+
 // What waited in another machine, whose memory this one begins with. Its agent has told it so, and
-// it says that it is ready when it has made anew what must not be the same twice.
+// it says that it is ready when it has made anew what must not be the same twice. The understudy's
+// program comes when the machine has rested, as the user's will: what a kernel does after a rest it
+// does then for the first time.
 Task<Result<WaitingProgram>> take_up(AgentLink& link, WaitingProgram waited, bool understudied,
                                      CopyOf::Rehearsal rehearsal) {
   ATOLL_CO_TRY(agent::Frame started, co_await expect(link, agent::FrameType::kStarted, kNumber));
   ATOLL_CO_TRY(waited.pid, agent::decode_started(started.payload));
   ATOLL_CO_TRY_VOID(co_await await_ready(link, kNumber, false));
-  if (understudied) ATOLL_CO_TRY_VOID(co_await run_understudy(link, waited.environment));
+  if (understudied) {
+    ATOLL_CO_TRY_VOID(co_await await_ready(link, kNumber, true));
+    co_await pause(kRest);
+    ATOLL_CO_TRY_VOID(co_await run_understudy(link, waited.environment));
+  }
   bool often = rehearsal == CopyOf::Rehearsal::kOften;
-  for (int i = 0; often && i < (understudied ? kTwice : kOften); ++i)
+  for (int i = 0; often && i < (understudied ? 1 : kOften); ++i)
     ATOLL_CO_TRY_VOID(co_await await_ready(link, kNumber, true));
   waited.copied = true;
   co_return waited;
