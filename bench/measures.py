@@ -14,6 +14,10 @@ REST = "atolld at rest"
 # Per wall, see walls.py.
 WALL_START = "wall: create, nothing ready"
 WALL_POOL = "wall: create and print(1), from the pool"
+WALL_POOL_FIRST = "wall: the same to the first output"
+WALL_RESTORED = "wall: create and print(1), restored beside the pool"
+WALL_RESTORED_FIRST = "wall: the same to the first output, restored"
+WALL_IDLE = "wall: memory of an idle one, from the pool"
 WALL_EXEC = "wall: /bin/true in a live sandbox"
 WALL_PORT = "wall: a request to a server inside"
 WALL_INSIDE = {"syscall": "wall: a system call", "fork": "wall: fork, exit and wait",

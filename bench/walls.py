@@ -15,8 +15,10 @@ import measures
 import peers
 from report import Row
 
-WALLS = {"jail": 30, "gvisor": 15, "microvm": 7}  # tries
-POOL = 2
+WALLS = {"jail": 30, "gvisor": 15, "microvm": 9}  # tries
+IDLE = {"jail": 40, "gvisor": 10, "microvm": 6}  # alive at once
+POOL = 1
+AT_REST = 1  # seconds, after which one of the pool stands still
 INSIDE = Path(__file__).with_name("inside.py").read_text()
 SERVER = "import http.server as h, socketserver as s; s.TCPServer.allow_reuse_address = True; " \
          "s.TCPServer(('127.0.0.1', 8000), h.SimpleHTTPRequestHandler).serve_forever()"
@@ -53,6 +55,17 @@ class Client:
             raise RuntimeError(f"{command[0]} ended as {done['verdict']}: {done['stderr']}")
         return done
 
+    def follow(self, box, command):
+        """When the first output came, and when the end."""
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json",
+                   "Accept": "text/event-stream"}
+        self.connection.request("POST", f"/v1/sandboxes/{box}/execs",
+                                json.dumps({"cmd": command}), headers)
+        times = {}
+        for line in self.connection.getresponse():
+            times.setdefault(line.strip(), time.perf_counter())
+        return times[b"event: stdout"], times[b"event: exit"]
+
     def delete(self, box):
         self.call("DELETE", f"/v1/sandboxes/{box}")
 
@@ -86,17 +99,39 @@ def add_templates(running, image, wall):
 
 
 def measure_pool(client, wall, tries, running):
-    """Create from the pool and print(1); what was not there ahead is not counted."""
-    samples = []
+    """Create and print(1): one of the pool, and one that is made while it is empty."""
+    found = {measure: [] for measure in (measures.WALL_POOL, measures.WALL_POOL_FIRST,
+                                         measures.WALL_RESTORED, measures.WALL_RESTORED_FIRST)}
     for _ in range(tries):
         wait_full(running, POOL)
-        begin = time.perf_counter()
-        made = client.create(f"{wall}-floor")
-        client.execute(made["id"], peers.PYTHON)
-        if made["timings"]["from_pool"]:
-            samples.append((time.perf_counter() - begin) * 1000)
-        client.delete(made["id"])
-    return [Row(measures.WALL_POOL, wall, samples, note=f"{len(samples)} of {tries}")]
+        boxes = []
+        for whole, part, pooled in ((measures.WALL_POOL, measures.WALL_POOL_FIRST, True),
+                                    (measures.WALL_RESTORED, measures.WALL_RESTORED_FIRST, False)):
+            begin = time.perf_counter()
+            made = client.create(f"{wall}-floor")
+            boxes.append(made["id"])
+            first, end = client.follow(made["id"], peers.PYTHON)
+            if made["timings"]["from_pool"] == pooled and made["timings"]["from_zygote"]:
+                found[whole].append((end - begin) * 1000)
+                found[part].append((first - begin) * 1000)
+        for box in boxes:
+            client.delete(box)
+    return [Row(measure, wall, samples, note=f"{len(samples)} of {tries}")
+            for measure, samples in found.items()]
+
+
+def measure_memory(client, wall, running):
+    """The fall of MemAvailable over some that do nothing, divided."""
+    wait_full(running, POOL)
+    before, boxes = atoll.settled_available_kib(), []
+    for _ in range(IDLE[wall]):
+        wait_full(running, POOL)
+        boxes.append(client.create(f"{wall}-floor")["id"])
+    wait_full(running, POOL)
+    each = (before - atoll.settled_available_kib()) / 1024 / len(boxes)
+    for box in boxes:
+        client.delete(box)
+    return [Row(measures.WALL_IDLE, wall, value=each, unit="MiB", note=f"{len(boxes)} alive")]
 
 
 def wait_full(running, size):
@@ -104,6 +139,7 @@ def wait_full(running, size):
     while time.monotonic() < deadline:
         time.sleep(0.5)  # also, so that what was removed is gone
         if running.pool_size() >= size:
+            time.sleep(AT_REST)
             return
     raise RuntimeError("the pool does not fill")
 
@@ -160,6 +196,7 @@ def measure_wall(arguments, wall):
     with atoll.running(arguments, template=False) as running:
         add_templates(running, arguments.image, wall)
         rows += measure_pool(Client(running), wall, tries, running)
+        rows += measure_memory(Client(running), wall, running)
     return rows
 
 
