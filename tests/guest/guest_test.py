@@ -57,10 +57,10 @@ class Kind:
         self.files, self.images = files, images
 
 
-PLAIN = Kind(["-accel", "tcg,thread=single", "-cpu", "max"],
+PLAIN = Kind(["-accel", "tcg,thread=single", "-cpu", "max,-erms,-fsrm"],
              [os.path.join(disk.RELEASE, name) for name in UNIT_TESTS + PROGRAMS + TEST_PROGRAMS]
              + [SELFTEST], [IMAGE], {"ATOLL_TEST_SLOW": SLOWNESS})
-KVM = Kind(["-accel", "tcg", "-cpu", "max,+svm"],
+KVM = Kind(["-accel", "tcg", "-cpu", "max,-erms,-fsrm,+svm"],
            [os.path.join(disk.RELEASE, name) for name in PROGRAMS], [IMAGE, MACHINES],
            {"ATOLL_TEST_SLOW": KVM_SLOWNESS, "ATOLL_TEST_KVM": 1})
 
