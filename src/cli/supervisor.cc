@@ -138,32 +138,33 @@ Result<bool> Supervisor::adopt(Child& child) {
 }
 
 void Supervisor::start_due() {
-  for (Child& child : children_) {
-    if (child.pid != 0 || child.restart_at > steady_clock::now()) continue;
-    child.started_at = steady_clock::now();
-    auto adopted = adopt(child);
-    if (adopted && *adopted) continue;
-    std::vector<std::string> arguments = {child.program.name};
-    arguments.insert(arguments.end(), child.program.arguments.begin(),
-                     child.program.arguments.end());
-    auto started = !adopted ? Result<StartedProcess>(adopted.error())
-                            : start_program({.program = child.binary.get(),
-                                             .arguments = std::move(arguments),
-                                             .identity = child.program.identity,
-                                             .environment = child.program.environment,
-                                             .output = child.log ? child.log->fd() : -1});
-    if (!started) {
-      auto delay = child.delay.after(milliseconds(0));
-      child.restart_at = steady_clock::now() + delay;
-      log_error("cannot start",
-                {{"program", child.program.name}, {"retry_in_ms", delay.count()}, started.error()});
-      continue;
-    }
-    child.pid = started->pid;
-    child.pidfd = std::move(started->pidfd);
-    child.adopted = false;
-    log_info("started", {{"program", child.program.name}, {"pid", child.pid}});
+  for (Child& child : children_)
+    if (child.pid == 0 && child.restart_at <= steady_clock::now()) start(child);
+}
+
+void Supervisor::start(Child& child) {
+  child.started_at = steady_clock::now();
+  auto adopted = adopt(child);
+  if (adopted && *adopted) return;
+  std::vector<std::string> arguments = {child.program.name};
+  arguments.insert(arguments.end(), child.program.arguments.begin(), child.program.arguments.end());
+  auto started = !adopted ? Result<StartedProcess>(adopted.error())
+                          : start_program({.program = child.binary.get(),
+                                           .arguments = std::move(arguments),
+                                           .identity = child.program.identity,
+                                           .environment = child.program.environment,
+                                           .output = child.log ? child.log->fd() : -1});
+  if (!started) {
+    auto delay = child.delay.after(milliseconds(0));
+    child.restart_at = steady_clock::now() + delay;
+    log_error("cannot start",
+              {{"program", child.program.name}, {"retry_in_ms", delay.count()}, started.error()});
+    return;
   }
+  child.pid = started->pid;
+  child.pidfd = std::move(started->pidfd);
+  child.adopted = false;
+  log_info("started", {{"program", child.program.name}, {"pid", child.pid}});
 }
 
 void Supervisor::note_end(Child& child, std::optional<int> status) {
@@ -290,8 +291,8 @@ Result<void> Supervisor::exchange(const std::vector<Child*>& children) {
     const std::string& socket = child->program.socket_path;
     if (!socket.empty() && unlink(socket.c_str()) != 0 && errno != ENOENT)
       return Error::system("remove " + socket);
-    child->restart_at = steady_clock::now();
-    start_due();
+    // This one alone: whichever else has ended has its own turn, and would be ended in it again.
+    if (child->pid == 0) start(*child);
   }
   return {};
 }

@@ -92,6 +92,7 @@ class Supervisor {
   Result<void> exchange(const std::vector<Child*>& children);
   Result<void> wait_ready(const std::vector<Child*>& children, const Wish& wish);
   void start_due();
+  void start(Child& child);
   Result<bool> adopt(Child& child);
   void note_end(Child& child, std::optional<int> status);
   void reap();
