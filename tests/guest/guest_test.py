@@ -50,17 +50,18 @@ KVM_COMMANDS = ["modprobe kvm_amd", f"python3 {SYSTEM_TESTS}/hardware_test.py"]
 
 
 class Kind:
-    """What is emulated: a processor, and what is on the disk of the guest."""
+    """What is emulated: processor and memory, and what is on the disk of the guest."""
 
-    def __init__(self, processor, files, images, environment):
-        self.processor, self.environment = processor, environment
+    def __init__(self, hardware, files, images, environment):
+        self.hardware, self.environment = hardware, environment
         self.files, self.images = files, images
 
 
-PLAIN = Kind(["-accel", "tcg,thread=single", "-cpu", "max,-erms,-fsrm"],
+PLAIN = Kind(["-accel", "tcg,thread=single", "-cpu", "max,-erms,-fsrm", "-m", "2G"],
              [os.path.join(disk.RELEASE, name) for name in UNIT_TESTS + PROGRAMS + TEST_PROGRAMS]
              + [SELFTEST], [IMAGE], {"ATOLL_TEST_SLOW": SLOWNESS})
-KVM = Kind(["-accel", "tcg", "-cpu", "max,-erms,-fsrm,+svm"],
+# Three machines are admitted at a time: one that is laid down, one of the pool, one poised.
+KVM = Kind(["-accel", "tcg", "-cpu", "max,-erms,-fsrm,+svm", "-m", "6G"],
            [os.path.join(disk.RELEASE, name) for name in PROGRAMS], [IMAGE, MACHINES],
            {"ATOLL_TEST_SLOW": KVM_SLOWNESS, "ATOLL_TEST_KVM": 1})
 
@@ -78,8 +79,8 @@ def check_host(kind):
 
 
 def emulate(kind, made, *options, append=""):
-    return [QEMU, "-machine", "q35", *kind.processor, "-smp", "1",
-            "-m", "2G", "-nic", "none", "-display", "none", "-no-reboot",
+    return [QEMU, "-machine", "q35", *kind.hardware, "-smp", "1",
+            "-nic", "none", "-display", "none", "-no-reboot",
             "-kernel", made.kernel, "-initrd", made.early,
             "-monitor", f"unix:{MONITOR},server=on,wait=off",
             "-drive", f"file={made.image},format=raw,if=virtio,snapshot=on,cache=unsafe",
