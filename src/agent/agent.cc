@@ -41,7 +41,8 @@ struct Agent::Parts {
 };
 
 Agent::Agent(Birth birth, Parts parts)
-    : listener_(std::move(birth.listener)),
+    : place_(place_of(birth.guest)),
+      listener_(std::move(birth.listener)),
       children_(std::move(parts.children)),
       nonce_(birth.nonce),
       launcher_(std::move(parts.launcher)),
@@ -100,9 +101,15 @@ Error Agent::run() {
     if (more_to_reap_) deadline = std::chrono::steady_clock::now();
     auto waited = polls_.wait(deadline);
     if (!waited) return std::move(waited).error();
-    for (size_t i = 0; i < polls_.size(); ++i)
-      if (polls_.ready(i) != 0) handle(polls_.watch(i), polls_.ready(i));
-    if (more_to_reap_) children_ended();
+    bool told = false;
+    for (size_t i = 0; i < polls_.size(); ++i) {
+      if (polls_.ready(i) == 0) continue;
+      told = true;
+      handle(polls_.watch(i), polls_.ready(i));
+    }
+    // gVisor does not tell of every orphan that ends as it is handed to process 1.
+    bool untold = !told && place_ == AgentPlace::kSentry;
+    if (more_to_reap_ || untold) children_ended();
     execs_.check_deadlines();
     sudo_.check_deadlines();
     channels_.check_deadlines();

@@ -45,6 +45,7 @@ class Agent {
   // In a machine that begins with the memory of another: takes the nonce of this one.
   void be_reborn();
 
+  AgentPlace place_;
   Fd listener_;
   Fd children_;  // signalfd of SIGCHLD
   std::array<unsigned char, kNonceBytes> nonce_;
@@ -56,7 +57,7 @@ class Agent {
   std::optional<Connection> connection_;
   PollSet polls_;
   bool more_to_reap_ = false;
-  Fd rest_;  // and where a new nonce comes from
+  Fd rest_;                   // and where a new nonce comes from
   uint64_t connections_ = 0;  // ever
   RestNote told_;
 };
