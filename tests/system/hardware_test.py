@@ -11,6 +11,7 @@ import atoll
 
 TRIAL_SECONDS = 8 * atoll.SLOW
 REFUSED = "hardware_virtualization_unavailable"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def machine_pid(sandbox):
@@ -69,10 +70,10 @@ class Trial(Tried):
     def test_a_machine_has_what_its_receipt_says_and_no_other_jail_the_device(self):
         machine, jail = self.make(), self.atoll.create()["id"]
         begin = time.monotonic()
-        done = self.atoll.execute(machine, ["uname", "-r"])
-        print(f"said {done['stdout'].strip()} after {time.monotonic() - begin:.2f} s", flush=True)
+        done = self.atoll.execute(machine, ["cat", BOOT_ID])
+        print(f"said which boot it is after {time.monotonic() - begin:.2f} s", flush=True)
         self.assertEqual(done["verdict"], "ok", done)
-        self.assertNotEqual(done["stdout"].strip(), os.uname().release)
+        self.assertNotEqual(done["stdout"], atoll.read(BOOT_ID), "another kernel, as old as ours")
         receipt = self.atoll.request("GET", f"/v1/sandboxes/{machine}/receipt").json["receipt"]
         self.assertEqual(receipt["virtualization"], self.found["virtualization"])
         pid = machine_pid(machine)
@@ -115,6 +116,9 @@ class HardwarePool(Tried):
     def setUpClass(cls):
         if not atoll.KVM:
             raise unittest.SkipTest("ATOLL_TEST_KVM=1 says that KVM works here")
+        if tuple(int(part) for part in os.uname().release.split(".")[:2]) < (6, 13):
+            raise unittest.SkipTest("before Linux 6.13 a thread of KVM's own keeps the group of a "
+                                    "machine from being frozen, and so a pool from being filled")
         super().setUpClass()
         with tempfile.TemporaryDirectory() as directory:
             def change(manifest):
