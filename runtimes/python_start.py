@@ -17,8 +17,9 @@ def _atoll_compiled(source):
         finally:
             os._exit(0)
     os.close(forth)
-    data = b""
-    while piece := os.read(back, 1 << 20):
+    data = piece = os.read(back, 1 << 20)
+    while piece:
+        piece = os.read(back, 1 << 20)
         data += piece
     os.close(back)
     os.waitpid(child, 0)
