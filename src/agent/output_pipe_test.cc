@@ -1,11 +1,12 @@
 #include "agent/output_pipe.h"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <string>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 namespace atl::agent {
 namespace {

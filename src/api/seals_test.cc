@@ -17,8 +17,7 @@ class SealsTest : public testing::Test {
     http::Headers headers{{"Authorization", "Bearer " + server_.key},
                           {"Content-Type", "application/vnd.atoll.snapshot"}};
     if (!key.empty()) headers.add("Idempotency-Key", key);
-    auto response =
-        server_.send_as(http::Method::kPost, "/v1/snapshots", headers, std::move(body));
+    auto response = server_.send_as(http::Method::kPost, "/v1/snapshots", headers, std::move(body));
     return std::to_string(response.status) + " " + response.body;
   }
 

@@ -113,8 +113,8 @@ class TestServer {
   std::optional<store::BlobKeeper> keeper;
   sandbox::TestBed bed;
   sandbox::Snapshots snapshots{bed.sandboxes(), bed.admission()};
-  sandbox::Seals seals{bed.sandboxes(), snapshots,
-                       {keep_blobs(), bed.directory(), {1 << 20, 1 << 20, 1 << 20}}};
+  sandbox::Seals seals{
+      bed.sandboxes(), snapshots, {keep_blobs(), bed.directory(), {1 << 20, 1 << 20, 1 << 20}}};
   sandbox::PortTokens port_tokens =
       sandbox::PortTokens::open(bed.directory() + "/port.key").value();
   std::string key;

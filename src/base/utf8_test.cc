@@ -65,7 +65,10 @@ TEST(Utf8, TextIsValidOnlyAsAWhole) {
 
 TEST(Utf8, WhatIsNoTextIsReadable) {
   EXPECT_EQ(readable_utf8("a\xc3\xa4"), "a\xc3\xa4");
-  EXPECT_EQ(readable_utf8("\xa4" "a\xff\xc3"), "\xef\xbf\xbd" "a\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(readable_utf8("\xa4"
+                          "a\xff\xc3"),
+            "\xef\xbf\xbd"
+            "a\xef\xbf\xbd\xef\xbf\xbd");
   EXPECT_EQ(readable_utf8(""), "");
 }
 

@@ -55,8 +55,9 @@ TEST_F(FinishTest, WhoHasTheIdKeepsIt) {
 
 TEST_F(FinishTest, LoginShellsNeedNoProgramToKnowWhoTheyAre) {
   std::string ask = "if [ \"$(id -u)\" -eq 0 ]; then\n  a\nfi\n[ \"$(id -u)\" -eq 0 ]\n";
-  std::string know = "if [ \"${EUID:-$(id -u)}\" -eq 0 ]; then\n  a\nfi\n"
-                     "[ \"${EUID:-$(id -u)}\" -eq 0 ]\n";
+  std::string know =
+      "if [ \"${EUID:-$(id -u)}\" -eq 0 ]; then\n  a\nfi\n"
+      "[ \"${EUID:-$(id -u)}\" -eq 0 ]\n";
   ASSERT_TRUE(unpack({{"etc/profile", AE_IFREG, ask}}).ok());
   ASSERT_TRUE(finish().ok());
   EXPECT_EQ(content("etc/profile"), know);

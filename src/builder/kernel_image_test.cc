@@ -37,7 +37,9 @@ TEST(KernelImage, WhatIsPackedInAnotherWayIsLeftAlone) {
   std::string outside = std::string("\x10", 1) + "x" + std::string("\x09\x00", 2) + "z";
   for (const std::string& bad :
        {std::string(), std::string(100, 'x'), kernel_with("\x1f\x8b gzip"),
-        kernel_with(lz4("\xf0\xff")), kernel_with(lz4(outside)), kernel_with(lz4("\x50" "short")),
+        kernel_with(lz4("\xf0\xff")), kernel_with(lz4(outside)),
+        kernel_with(lz4("\x50"
+                        "short")),
         kernel_with(number(0x184c2102) + number(1000) + "x"), kernel_with("").substr(0, 0x24d)})
     EXPECT_FALSE(unpack_kernel(bad).ok());
 }

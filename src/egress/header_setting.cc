@@ -21,8 +21,8 @@ constexpr char kClose = '}';
 // They say where a request ends, which host it is for, or what becomes of the connection: another
 // value would make the request another than the one that was decided.
 constexpr std::string_view kReserved[] = {
-    "Host",    "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive",
-    "Upgrade", "Expect",         "TE",                "Trailer"};
+    "Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Upgrade", "Expect",
+    "TE",   "Trailer"};
 constexpr std::string_view kOfProxies = "Proxy-";
 
 bool is_reserved(std::string_view name) {

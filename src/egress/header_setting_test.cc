@@ -86,9 +86,9 @@ TEST_F(HeaderWriteTest, TakesThePlaceOfEveryFieldOfItsName) {
 }
 
 TEST_F(HeaderWriteTest, TheMostExactHostCountsAlone) {
-  auto written = write({setting("*.com", "X-Far", "1"), setting("*.example.com", "X-Near", "1"),
-                        setting("api.example.com", "X-Own", "1"),
-                        setting("api.example.com", "x-own", "2")});
+  auto written =
+      write({setting("*.com", "X-Far", "1"), setting("*.example.com", "X-Near", "1"),
+             setting("api.example.com", "X-Own", "1"), setting("api.example.com", "x-own", "2")});
   ASSERT_TRUE(written.ok());
   EXPECT_NE(written->find("\r\nx-own: 2\r\n"), std::string::npos);
   for (const char* other : {"X-Far", "X-Near", "X-Own: 1"})
@@ -148,8 +148,8 @@ TEST_F(HeaderWriteTest, ManyLargeSecretsAreNotWrittenOut) {
   auto written = write({setting("api.example.com", "X-A", value + "${secrets.my-key}")});
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().reason(), "bad_http");
-  auto two = write({setting("api.example.com", "X-A", value),
-                    setting("api.example.com", "X-B", value)});
+  auto two =
+      write({setting("api.example.com", "X-A", value), setting("api.example.com", "X-B", value)});
   ASSERT_FALSE(two.ok());
   EXPECT_EQ(two.error().reason(), "bad_http");
 }

@@ -9,8 +9,7 @@ namespace atl::egress {
 
 Decision Inspector::decide(const Destination& to, uint16_t port) const {
   using Carries = EffectivePolicy::Carries;
-  return source_.policy.decide(to, port,
-                               rewrites(to) ? Carries::kSecret : Carries::kNoSecret);
+  return source_.policy.decide(to, port, rewrites(to) ? Carries::kSecret : Carries::kNoSecret);
 }
 
 bool Inspector::rewrites() const {

@@ -245,8 +245,7 @@ json::object policy_to_json(const Policy& policy) {
   if (policy.mode == Mode::kLearn) object["mode"] = "learn";
   if (policy.public_names) object["public_names"] = true;
   if (!policy.secrets.empty()) object["secrets"] = secret_uses_json(policy.secrets);
-  if (!policy.set_headers.empty())
-    object["set_headers"] = header_settings_json(policy.set_headers);
+  if (!policy.set_headers.empty()) object["set_headers"] = header_settings_json(policy.set_headers);
   if (policy.upstream) object["upstream"] = upstream_use_json(*policy.upstream);
   return object;
 }

@@ -46,9 +46,8 @@ std::string put_secret_text(const Secret& secret, PutSecret::When when) {
   return json::serialize(object);
 }
 
-std::string renew_secret_text(
-    const std::string& name, const std::string& value,
-    const std::optional<std::map<std::string, std::string>>& metadata) {
+std::string renew_secret_text(const std::string& name, const std::string& value,
+                              const std::optional<std::map<std::string, std::string>>& metadata) {
   json::object object{{"name", name}, {"when", kPresent}, {"value", value}};
   if (metadata) {
     json::object pairs;

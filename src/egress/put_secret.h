@@ -23,8 +23,7 @@ struct PutSecret {
 Result<PutSecret> parse_put_secret(std::string_view text);
 std::string put_secret_text(const Secret& secret, PutSecret::When when);
 // Another value for one that there is; without `metadata` it keeps its own.
-std::string renew_secret_text(
-    const std::string& name, const std::string& value,
-    const std::optional<std::map<std::string, std::string>>& metadata);
+std::string renew_secret_text(const std::string& name, const std::string& value,
+                              const std::optional<std::map<std::string, std::string>>& metadata);
 
 }  // namespace atl::egress

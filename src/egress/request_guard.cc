@@ -34,8 +34,8 @@ Result<RequestGuard::Passed> RequestGuard::admit(std::string_view head) {
     if (!decision.allowed())
       return Error(Code::kDenied, "no rule allows the request").with_reason(decision.reason);
   }
-  ATOLL_TRY(std::string written, gate_.inspector().rewrite(head, connection_.to, stream_.path(),
-                                                           connection_.transport));
+  ATOLL_TRY(std::string written,
+            gate_.inspector().rewrite(head, connection_.to, stream_.path(), connection_.transport));
   ATOLL_TRY_VOID(pay(written.size()));
   Passed passed{.taken = head.size(), .instead = std::move(written)};
   if (!connection_.is_inspected) return passed;

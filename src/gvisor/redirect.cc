@@ -77,10 +77,8 @@ class Table {
   uint32_t accept(const Entry& match = {}) { return add(match, Standard{.verdict = kAccept}, ""); }
   uint32_t redirect(uint16_t port) {
     uint16_t ordered = htons(port);
-    Redirect to = {.ranges = 1,
-                   .flags = kPortIsSpecified,
-                   .first_port = ordered,
-                   .last_port = ordered};
+    Redirect to = {
+        .ranges = 1, .flags = kPortIsSpecified, .first_port = ordered, .last_port = ordered};
     return add({.protocol = IPPROTO_TCP}, to, "REDIRECT");
   }
   // The last of every table.

@@ -19,9 +19,9 @@ constexpr rlim_t kMessageQueueBytes = 819'200;  // the kernel's default too
 constexpr rlim_t kPendingSignalsPerProcess = 16;
 
 // What the agent needs to start programs as any user inside and to keep them off its own memory.
-constexpr uint64_t kAgentCapabilities = capability_mask(
-    {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_KILL,
-     CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
+constexpr uint64_t kAgentCapabilities =
+    capability_mask({CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID,
+                     CAP_KILL, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
 
 Result<void> set_limits(unsigned pids) {
   // No real-time priority and none above the ordinary one: both would take from other sandboxes.

@@ -1,13 +1,14 @@
 #include "linux/directory_lock.h"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
+
+#include <gtest/gtest.h>
 
 #include "base/file.h"
 

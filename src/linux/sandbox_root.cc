@@ -32,9 +32,8 @@ Result<void> attach_devices(int root, int devices) {
                  {{"gid", "5"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"max", kMaxTerminals}},
                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   ATOLL_TRY_VOID(attach_mount_at(pts.get(), devices, "pts"));
-  ATOLL_TRY(Fd shm,
-            make_mount("tmpfs", {{"size", "64m"}, {"nr_inodes", "65536"}, {"mode", "1777"}},
-                       kNoSuidNoDev));
+  ATOLL_TRY(Fd shm, make_mount("tmpfs", {{"size", "64m"}, {"nr_inodes", "65536"}, {"mode", "1777"}},
+                               kNoSuidNoDev));
   ATOLL_TRY_VOID(attach_mount_at(shm.get(), devices, "shm"));
   if (fchmodat(shm.get(), ".", 01777, 0) != 0) return Error::system("chmod /dev/shm");
   return {};

@@ -134,8 +134,7 @@ Result<uint64_t> read_subvolume_limit(int subvolume) {
 Result<void> rename_subvolume(int directory, const std::string& from, const std::string& to) {
   if (renameat(directory, from.c_str(), directory, to.c_str()) != 0 && errno != ENOENT)
     return Error::system("rename subvolume " + from);
-  if (faccessat(directory, to.c_str(), F_OK, 0) != 0)
-    return Error::system("find subvolume " + to);
+  if (faccessat(directory, to.c_str(), F_OK, 0) != 0) return Error::system("find subvolume " + to);
   if (syncfs(directory) != 0) return Error::system("sync subvolume " + to);
   return {};
 }

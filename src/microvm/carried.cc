@@ -108,8 +108,7 @@ bool Carried::write_socket(std::string& queue) {
 
 bool Carried::read_socket(std::string& queue) {
   char bytes[kMaxPassageBytes];
-  ssize_t count =
-      recv(socket_.get(), bytes, std::min(kMaxPassageBytes, may_send_), MSG_DONTWAIT);
+  ssize_t count = recv(socket_.get(), bytes, std::min(kMaxPassageBytes, may_send_), MSG_DONTWAIT);
   if (count < 0 && try_later(errno)) return true;
   if (count < 0) return reset(queue);
   if (count == 0 && is_question()) return true;

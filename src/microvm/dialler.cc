@@ -24,8 +24,7 @@ Result<Fd> dial_inside(const Destination& destination) {
   to.sin_family = AF_INET;
   to.sin_port = htons(destination.port);
   std::memcpy(&to.sin_addr, destination.address.data(), destination.address.size());
-  if (connect(made.get(), reinterpret_cast<sockaddr*>(&to), sizeof to) != 0 &&
-      errno != EINPROGRESS)
+  if (connect(made.get(), reinterpret_cast<sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS)
     return Error::system("connect");
   return made;
 }

@@ -1,14 +1,13 @@
 #include "microvm/guest_disks.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <set>
-#include <dirent.h>
-
 #include <memory>
+#include <set>
 
 #include "base/file.h"
 #include "microvm/initramfs.h"

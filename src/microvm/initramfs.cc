@@ -17,10 +17,12 @@ constexpr size_t kMaxModuleBytes = 4 << 20;
 constexpr size_t kMaxListBytes = 16 << 20;
 
 // What is not there is part of the kernel.
-constexpr const char* kModules[] = {
-    "kernel/drivers/virtio/virtio_mmio.ko",  "kernel/drivers/block/virtio_blk.ko",
-    "kernel/drivers/char/virtio_console.ko", "kernel/drivers/char/hw_random/virtio-rng.ko",
-    "kernel/fs/erofs/erofs.ko",              "kernel/fs/overlayfs/overlay.ko"};
+constexpr const char* kModules[] = {"kernel/drivers/virtio/virtio_mmio.ko",
+                                    "kernel/drivers/block/virtio_blk.ko",
+                                    "kernel/drivers/char/virtio_console.ko",
+                                    "kernel/drivers/char/hw_random/virtio-rng.ko",
+                                    "kernel/fs/erofs/erofs.ko",
+                                    "kernel/fs/overlayfs/overlay.ko"};
 
 std::vector<std::string> split_words(std::string_view line) {
   std::vector<std::string> words;

@@ -1,8 +1,7 @@
 #include "microvm/initramfs.h"
 
-#include <map>
-
 #include <algorithm>
+#include <map>
 
 #include <gtest/gtest.h>
 

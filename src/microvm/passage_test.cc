@@ -11,10 +11,8 @@
 namespace atl::microvm {
 namespace {
 
-constexpr Destination kServer = {.transport = Transport::kStream,
-                                 .reserved = 0,
-                                 .port = 80,
-                                 .address = {198, 18, 1, 0}};
+constexpr Destination kServer = {
+    .transport = Transport::kStream, .reserved = 0, .port = 80, .address = {198, 18, 1, 0}};
 constexpr Destination kResolver = {.transport = Transport::kQuestion,
                                    .reserved = 0,
                                    .port = kQuestionPort,

@@ -55,7 +55,7 @@ class Lifetime {
   std::optional<SteadyTime> ttl_end_;
   SteadyTime touched_;
   std::optional<SteadyTime> held_since_;
-  std::optional<SteadyTime> paused_from_;  // the same, but over restarts of atolld
+  std::optional<SteadyTime> paused_from_;       // the same, but over restarts of atolld
   std::chrono::milliseconds files_only_after_;  // 0: never
 };
 

@@ -90,12 +90,9 @@ TEST_F(PersistenceTest, WhatIsAcknowledgedIsOnDiskAndOnlyThat) {
     expect([&] { id = create(persists ? "persistent" : "ephemeral")->id(); });
     expect([&] { ASSERT_TRUE(bed_.run(Pause::begin(find(*id))).ok()); });
     expect([&] { ASSERT_TRUE(bed_.run(Pause::end(find(*id))).ok()); });
-    expect([&] {
-      ASSERT_TRUE(bed_.run(bed_.sandboxes().change(find(*id), {.ttl_ms = 5'000})).ok());
-    });
-    expect([&] {
-      ASSERT_TRUE(bed_.run(bed_.sandboxes().remove(store::kLocalTenant, *id)).ok());
-    });
+    expect(
+        [&] { ASSERT_TRUE(bed_.run(bed_.sandboxes().change(find(*id), {.ttl_ms = 5'000})).ok()); });
+    expect([&] { ASSERT_TRUE(bed_.run(bed_.sandboxes().remove(store::kLocalTenant, *id)).ok()); });
   }
 }
 

@@ -109,8 +109,8 @@ TEST_F(PressureTest, TheHostsOwnMemoryIsLookedAt) {
   EXPECT_TRUE(rests(paused));
   EXPECT_FALSE(rests(keeps));
   // Leave may be given later.
-  ASSERT_TRUE(bed_.run(bed_.sandboxes().change(find(keeps), {.files_only_under_pressure = true}))
-                  .ok());
+  ASSERT_TRUE(
+      bed_.run(bed_.sandboxes().change(find(keeps), {.files_only_under_pressure = true})).ok());
   sweep(bed_);
   EXPECT_TRUE(rests(keeps));
   EXPECT_GT(bed_.sandboxes().next_due(), bed_.clock.steady_now() + std::chrono::minutes(1));

@@ -256,8 +256,7 @@ TEST_F(ReleaseTest, WhatTheHostCannotPromiseStaysPaused) {
   ASSERT_FALSE(resumed.ok());
   EXPECT_EQ(resumed.error().reason(), "no_capacity");
   EXPECT_EQ(find(id)->state(), State::kPaused);
-  ASSERT_TRUE(
-      bed_.run(bed_.sandboxes().remove(store::kLocalTenant, other->sandbox->id())).ok());
+  ASSERT_TRUE(bed_.run(bed_.sandboxes().remove(store::kLocalTenant, other->sandbox->id())).ok());
   expect_comes_back(id);
 }
 

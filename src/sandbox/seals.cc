@@ -121,8 +121,7 @@ void Seals::collect_soon() {
 Task<Result<std::shared_ptr<Seals::Packing>>> Seals::begin_packing(store::TenantId tenant) {
   uint64_t limit = store::kSealedShareBytes;
   if (services_.sealed_share) limit = services_.sealed_share(tenant);
-  auto claim =
-      std::make_unique<store::BlobShares::Claim>(places_.keeper.shares(), tenant, limit);
+  auto claim = std::make_unique<store::BlobShares::Claim>(places_.keeper.shares(), tenant, limit);
   auto read = [tenant](store::Catalog& catalog) { return catalog.snapshots().manifests(tenant); };
   ATOLL_CO_TRY(std::vector<Digest> manifests, co_await services_.ledger.run(read));
   auto work = [manifests = std::move(manifests), &blobs = places_.keeper.blobs()] {

@@ -30,7 +30,7 @@ namespace atl::sandbox {
 
 struct Sealed {
   store::SnapshotRow row;
-  uint64_t new_bytes = 0;                // that had to be stored for it
+  uint64_t new_bytes = 0;                 // that had to be stored for it
   std::chrono::microseconds frozen = {};  // of one that was cut for it: see Kept
 };
 

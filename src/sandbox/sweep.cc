@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::milliseconds kLeastPause{100};  // between two sweeps
 constexpr std::chrono::milliseconds kRetryPause{500};  // of what could not be freed
 constexpr std::chrono::hours kLongestRest{1};
-constexpr std::chrono::seconds kPressurePause{1};  // between two looks at the host's memory
+constexpr std::chrono::seconds kPressurePause{1};    // between two looks at the host's memory
 constexpr std::chrono::minutes kArtifactsPause{10};  // between two looks for expired ones
 
 // Its deletion was begun, or what it held is still there: the sweep goes on with it.

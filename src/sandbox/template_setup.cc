@@ -53,8 +53,7 @@ std::string_view beneath(std::string_view path, std::string_view folder) {
 // As the builder copies the files of a pack: plain modes, and who owns a home owns what is in it.
 bool edit_file(store::TarEntry& entry, const std::string& folder) {
   std::string path(beneath(entry.path, folder));
-  if (entry.type == store::TarEntry::Type::kHardLink)
-    entry.target = beneath(entry.target, folder);
+  if (entry.type == store::TarEntry::Type::kHardLink) entry.target = beneath(entry.target, folder);
   entry.path = path;
   bool is_program = (entry.mode & 0100) != 0 || entry.type == store::TarEntry::Type::kDirectory;
   entry.mode = is_program ? 0755 : 0644;

@@ -70,8 +70,8 @@ Task<Result<VolumeRooms::Visit>> VolumeRooms::enter(ShownVolume volume, Purpose 
     co_await changed_.wait();
   }
   // Who had it when the caller looked may be gone.
-  ATOLL_CO_TRY(ShownVolume now, sandboxes_.services().volumes->find(volume.row.tenant,
-                                                                    volume.row.name));
+  ATOLL_CO_TRY(ShownVolume now,
+               sandboxes_.services().volumes->find(volume.row.tenant, volume.row.name));
   if (!now.users.empty()) co_return join_user(now, purpose);
   co_return co_await make_room(std::move(now));
 }

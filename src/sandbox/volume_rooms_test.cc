@@ -65,8 +65,7 @@ TEST_F(VolumeRoomsTest, ManyAtOnceMakeOneRoom) {
     if (entered) visits.push_back(std::move(*entered));
   };
   // detached: owned by this test, which waits for each before it looks at `visits`
-  for (int i = 0; i < 3; ++i)
-    boost::asio::co_spawn(bed_.context(), visit(), boost::asio::detached);
+  for (int i = 0; i < 3; ++i) boost::asio::co_spawn(bed_.context(), visit(), boost::asio::detached);
   auto last = enter();
   ASSERT_TRUE(last.ok());
   bed_.settle();

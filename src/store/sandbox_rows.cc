@@ -13,7 +13,7 @@ namespace {
   "required_extras, ttl_ms, idle_ttl_ms, nonce, metadata, environment, created_at_ms, "        \
   "failure, generation, next_exec, ttl_from_ms, limits_unsettled, network, "                   \
   "on_ttl, auto_resume, paused_at_ms, snapshot_id, inherited_bytes, restoring, checkpoint, "   \
-  "isolation, volumes, persistence, exec_user, exec_directory, transient, "                     \
+  "isolation, volumes, persistence, exec_user, exec_directory, transient, "                    \
   "files_only_after_ms, released, files_only_under_pressure"
 
 // What a sandbox is shown as.

@@ -75,9 +75,9 @@ Result<void> pack_file(int into, const Fd& file, const std::string& name) {
   ATOLL_TRY_VOID(write_all(into, tar_header(entry)));
   std::vector<char> buffer(kStepBytes);
   for (uint64_t done = 0; done < entry.size;) {
-    ssize_t count = pread(file.get(), buffer.data(),
-                          std::min<uint64_t>(buffer.size(), entry.size - done),
-                          static_cast<off_t>(done));
+    ssize_t count =
+        pread(file.get(), buffer.data(), std::min<uint64_t>(buffer.size(), entry.size - done),
+              static_cast<off_t>(done));
     if (count <= 0) return Error::system("read " + name);
     ATOLL_TRY_VOID(write_all(into, {buffer.data(), static_cast<size_t>(count)}));
     done += static_cast<uint64_t>(count);
@@ -130,8 +130,7 @@ Result<Fd> pack_manifest(std::string_view text, const std::string& directory,
   ATOLL_TRY_VOID(write_all(file.get(), tar_header(entry)));
   ATOLL_TRY_VOID(write_all(file.get(), text));
   ATOLL_TRY_VOID(write_all(file.get(), tar_padding(text.size())));
-  for (const PackedFile& one : files)
-    ATOLL_TRY_VOID(pack_file(file.get(), one.file, one.path));
+  for (const PackedFile& one : files) ATOLL_TRY_VOID(pack_file(file.get(), one.file, one.path));
   ATOLL_TRY_VOID(write_all(file.get(), tar_end()));
   return file;
 }

@@ -36,7 +36,8 @@ Result<void> TemplateRows::put(const TemplateRow& row, const std::vector<std::st
   int64_t tenant = row.tenant.number();
   // The same image again stays the row that its tags refer to.
   auto inserted = database_.run(
-      "INSERT INTO templates (" TEMPLATE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+      "INSERT INTO templates (" TEMPLATE_COLUMNS
+      ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
       "NOT EXISTS (SELECT 1 FROM templates WHERE tenant_id = ?1 AND name = ?2 AND current = 1 "
       "AND image <> ?3)) "
       "ON CONFLICT (tenant_id, name, image) DO UPDATE SET inputs = excluded.inputs, "

@@ -47,8 +47,8 @@ std::string defaults_text(const TemplateDefaults& defaults) {
   std::string text = "[defaults]\n";
   text += quoted("isolation", std::string(isolation_name(defaults.isolation)));
   text += quoted("latency", std::string(latency_name(defaults.latency)));
-  text += quoted("persistence",
-                 std::string(kPersistences[static_cast<size_t>(defaults.persistence)]));
+  text +=
+      quoted("persistence", std::string(kPersistences[static_cast<size_t>(defaults.persistence)]));
   text += number("ttl", defaults.ttl_ms, "ms");
   text += number("idle_ttl", defaults.idle_ttl_ms, "ms");
   text += "cpu = " + cpu_text(defaults.cpu_millis) + "\n";
@@ -84,8 +84,8 @@ std::string inherited_text(const TemplateManifest& own, const TemplateManifest& 
   if (!own.start && base.start) text += start_text(*base.start);
   if (!own.has_network) text += network_text(base);
   if (!own.has_outputs)
-    text += "[outputs]\ncollect = " + list_text(base.outputs_collect) + "\nmode = " +
-            (base.outputs_mode == OutputMode::kRich ? "\"rich\"" : "\"text\"") + "\n";
+    text += "[outputs]\ncollect = " + list_text(base.outputs_collect) +
+            "\nmode = " + (base.outputs_mode == OutputMode::kRich ? "\"rich\"" : "\"text\"") + "\n";
   if (!own.has_defaults) text += defaults_text(base.defaults);
   return text;
 }

@@ -9,20 +9,19 @@ Result<TenantSettings> TenantSettings::open(const std::string& path) {
 
 Result<void> TenantSettings::set(TenantId tenant, const TenantSetting& setting) {
   int64_t allowed = setting.e2b_internet == E2bInternet::kAllowed ? 1 : 0;
-  ATOLL_TRY([[maybe_unused]] int64_t changed,
-            database_.run(
-                "INSERT INTO tenant_settings (tenant_id, e2b_internet, network, sealed_bytes) "
-                "VALUES (?, ?, ?, ?) ON CONFLICT (tenant_id) DO UPDATE SET "
-                "e2b_internet = excluded.e2b_internet, network = excluded.network, "
-                "sealed_bytes = excluded.sealed_bytes",
-                tenant.number(), allowed, setting.network, setting.sealed_bytes));
+  ATOLL_TRY(
+      [[maybe_unused]] int64_t changed,
+      database_.run("INSERT INTO tenant_settings (tenant_id, e2b_internet, network, sealed_bytes) "
+                    "VALUES (?, ?, ?, ?) ON CONFLICT (tenant_id) DO UPDATE SET "
+                    "e2b_internet = excluded.e2b_internet, network = excluded.network, "
+                    "sealed_bytes = excluded.sealed_bytes",
+                    tenant.number(), allowed, setting.network, setting.sealed_bytes));
   return {};
 }
 
 Result<std::map<TenantId, TenantSetting>> TenantSettings::all() {
-  ATOLL_TRY(Query query,
-            database_.query("SELECT tenant_id, e2b_internet, network, sealed_bytes "
-                            "FROM tenant_settings"));
+  ATOLL_TRY(Query query, database_.query("SELECT tenant_id, e2b_internet, network, sealed_bytes "
+                                         "FROM tenant_settings"));
   std::map<TenantId, TenantSetting> found;
   while (true) {
     ATOLL_TRY(bool more, query.next());

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/result.h"
-#include "store/database.h"
 #include "store/blob_shares.h"
+#include "store/database.h"
 #include "store/tenant.h"
 
 namespace atl::store {

@@ -48,8 +48,7 @@ Result<Source> from_template(const std::string& given, sandbox::Templates& templ
   ATOLL_TRY(TaggedName named, parse_tagged(given));
   ATOLL_TRY(std::optional<KnownTemplate> base, templates.find(tenant, given));
   if (!base)
-    return Error(Code::kInvalid, "template '" + given + "' not found")
-        .with_reason("invalid_field");
+    return Error(Code::kInvalid, "template '" + given + "' not found").with_reason("invalid_field");
   // A tag may be another version's tomorrow: the one that it has now is written down.
   bool is_tagged = named.tag != sandbox::kDefaultTag && base->image;
   std::string reference = is_tagged ? base->name + "@sha256:" + base->image->string() : named.name;

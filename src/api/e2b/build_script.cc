@@ -31,8 +31,8 @@ std::string quoted_glob(std::string_view text) {
 
 bool is_user(std::string_view text) {
   auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '-' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
   };
   return !text.empty() && text.size() <= 64 && text[0] != '-' &&
          std::all_of(text.begin(), text.end(), is_plain);

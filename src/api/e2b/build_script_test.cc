@@ -45,17 +45,17 @@ TEST(BuildScript, PatternsAreLeftToTheShellAndNothingElseIs) {
 TEST(BuildScript, WhatIsNoStepIsRefused) {
   BuildScript script("user", "");
   for (const BuildStep& step : std::vector<BuildStep>{{"FROM", {"x"}, ""},
-                                                     {"RUN", {}, ""},
-                                                     {"RUN", {"x", "a b"}, ""},
-                                                     {"RUN", {"x", "-u"}, ""},
-                                                     {"COPY", {"a"}, "0"},
-                                                     {"COPY", {"a", "b"}, ""},
-                                                     {"COPY", {"a", "b", "u:g:h"}, "0"},
-                                                     {"COPY", {"a", "b", "", "rwx"}, "0"},
-                                                     {"USER", {"$(id)"}, ""},
-                                                     {"WORKDIR", {""}, ""},
-                                                     {"ENV", {"A"}, ""},
-                                                     {"ENV", {"A B", "x"}, ""}})
+                                                      {"RUN", {}, ""},
+                                                      {"RUN", {"x", "a b"}, ""},
+                                                      {"RUN", {"x", "-u"}, ""},
+                                                      {"COPY", {"a"}, "0"},
+                                                      {"COPY", {"a", "b"}, ""},
+                                                      {"COPY", {"a", "b", "u:g:h"}, "0"},
+                                                      {"COPY", {"a", "b", "", "rwx"}, "0"},
+                                                      {"USER", {"$(id)"}, ""},
+                                                      {"WORKDIR", {""}, ""},
+                                                      {"ENV", {"A"}, ""},
+                                                      {"ENV", {"A B", "x"}, ""}})
     EXPECT_FALSE(script.add(step).ok()) << step.type;
   EXPECT_TRUE(script.commands().empty());
 }

@@ -39,8 +39,7 @@ http::Task<Result<std::shared_ptr<Context>>> make_context(std::shared_ptr<Sandbo
   sandbox::ContextRequest request;
   request.language = std::move(language);
   request.directory = std::move(directory);
-  sandbox::Variables variables = 
-      v1::sandbox_variables(sandbox::environment_of(sandbox->row()));
+  sandbox::Variables variables = v1::sandbox_variables(sandbox::environment_of(sandbox->row()));
   request.environment = sandbox::compose_environment(limits.wall.cpu_millis, {variables});
   sandbox::ExecRequest shown;
   shown.arguments = {sandbox::interpreter_of(request.language).front()};

@@ -42,8 +42,7 @@ Result<void> add_headers(const std::string& host, const json::object& headers,
     auto setting = HeaderSetting::create(host, std::string(name), std::move(written));
     if (!setting) return invalid("for " + host + ": " + setting.error().message());
     settings.push_back(std::move(*setting));
-    if (settings.size() > egress::kMaxHeaderSettings)
-      return invalid("set more than 64 headers");
+    if (settings.size() > egress::kMaxHeaderSettings) return invalid("set more than 64 headers");
   }
   return {};
 }

@@ -114,8 +114,7 @@ Result<std::shared_ptr<std::vector<store::PackedFile>>> open_archives(
     if (!file)
       return Error(Code::kInvalid, "the files of hash " + name.string() + " were not uploaded")
           .with_reason("invalid_field");
-    std::string path =
-        "files/" + std::string(kCopyPlace) + "/" + std::to_string(number) + ".tar";
+    std::string path = "files/" + std::string(kCopyPlace) + "/" + std::to_string(number) + ".tar";
     files->push_back({std::move(path), std::move(*file)});
   }
   return files;

@@ -128,8 +128,7 @@ http::Task<Reply> list(Call& call, Errand& errand) {
 
 http::Task<Reply> make_directory(Call&, Errand& errand) {
   auto parents = errand.is_forced ? sandbox::Parents::kMake : sandbox::Parents::kMustExist;
-  ATOLL_CO_TRY(auto made, co_await errand.files.make_directory(errand.path, errand.mode,
-                                                               parents));
+  ATOLL_CO_TRY(auto made, co_await errand.files.make_directory(errand.path, errand.mode, parents));
   co_return std::optional(json_reply(201, stat_json(made.entry, errand)));
 }
 

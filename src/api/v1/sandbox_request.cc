@@ -266,9 +266,8 @@ Result<ChangeSandbox> parse_change(std::string_view body) {
   if (const json::object* limits = reader.optional_object("limits"))
     parse_limits(*limits, request, reader);
   request.network = parse_network(reader);
-  for (const char* name :
-       {"ttl_ms", "on_ttl", "auto_resume", "files_only_under_pressure", "checkpoint", "metadata",
-        "limits", "network"})
+  for (const char* name : {"ttl_ms", "on_ttl", "auto_resume", "files_only_under_pressure",
+                           "checkpoint", "metadata", "limits", "network"})
     if (reader.is_null(name)) reader.refuse(name, "must not be null");
   ATOLL_TRY_VOID(reader.finish());
   return request;
