@@ -349,8 +349,6 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, WarmIsolat
     auto begun = co_await pool_.begin(isolate);
     if (!begun) co_return co_await start(sandbox, timings);  // another one of that id
     ATOLL_CO_TRY_VOID(co_await store_running(sandbox));
-  } else if (isolate.basis.monitor) {
-    ATOLL_CO_TRY_VOID(co_await services_.driver.set_programs(isolate.id, isolate::Programs::kRun));
   }
   if (isolate.limits != wanted) {
     ATOLL_CO_TRY_VOID(co_await services_.driver.change_limits(isolate.id, wanted));

@@ -416,15 +416,11 @@ Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
     ATOLL_CO_TRY(isolate.agent, co_await start_anew(name, spec, program));
   }
   if (!spec.monitor || program == Program::kOfZygote) co_return isolate;
-  // It rests by itself in a moment, in a way that it does not notice (microvm/kept_program.h). One
-  // that does not, or an idle sentry, would use the processor.
+  // It comes to rest by itself in a moment (microvm/kept_program.h), before the next one is begun.
   boost::asio::steady_timer moment(services_.executor, kBeforeRest);
   auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
   co_await moment.async_wait(token);
-  auto frozen = co_await services_.driver.set_programs(isolate.id, isolate::Programs::kFrozen);
-  if (frozen) co_return isolate;
-  co_await discard(std::move(isolate));
-  co_return std::move(frozen).error();
+  co_return isolate;
 }
 
 Task<Result<WarmAgent>> WarmPool::start_anew(std::string name, isolate::LaunchSpec spec,

@@ -41,7 +41,7 @@ class WarmPool {
   WarmPool(Services& services, Admission& admission, Templates& templates);
 
   // One that can become a sandbox of this row, whose limits may still have to be changed.
-  // One that is a machine stands still until Programs::kRun, or is poised.
+  // One with a kernel of its own rests until it is asked for something, or is poised.
   std::optional<WarmIsolate> take(const store::SandboxRow& row);
   // Has a poised one begin; after an error it is gone.
   Task<Result<void>> begin(WarmIsolate& isolate);

@@ -58,7 +58,7 @@ class WallPool(WallClock):
     def wait_full(self):
         """Until one waits in the pool, which then stands still."""
         def waiting():
-            frozen = glob.glob("/sys/fs/cgroup/**/atoll/*/*/run/cgroup.freeze", recursive=True)
+            frozen = glob.glob("/sys/fs/cgroup/**/atoll/*/*/run/2/cgroup.freeze", recursive=True)
             metrics = self.atoll.request("GET", "/metrics").body.decode()
             full = "\natoll_warm_pool_size 5\n" in metrics  # and the four jails of `python`
             return full and [path for path in frozen if atoll.read(path).strip() == "1"]
@@ -110,7 +110,7 @@ class WallPool(WallClock):
             """It runs, where what is laid down has ended and what is in the pool stands still."""
             leaves = glob.glob("/sys/fs/cgroup/**/atoll/*/*/run/2/cgroup.procs", recursive=True)
             return [leaf for leaf in leaves if atoll.read(leaf).strip()
-                    and atoll.read(leaf.replace("2/cgroup.procs", "cgroup.freeze")) == "0\n"]
+                    and atoll.read(leaf.replace("cgroup.procs", "cgroup.freeze")) == "0\n"]
         atoll.wait_for("one that is poised", poised)
         for leaf in poised():
             for pid in atoll.read(leaf).split():
