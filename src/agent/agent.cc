@@ -28,7 +28,7 @@ Result<Fd> watch_children() {
 
 AgentPlace place_of(const GuestLimits& guest) {
   if (guest.memory_bytes == 0) return AgentPlace::kJail;
-  return guest.kind == GuestKind::kSentry ? AgentPlace::kSentry : AgentPlace::kMachine;
+  return is_sentry(guest.kind) ? AgentPlace::kSentry : AgentPlace::kMachine;
 }
 
 }  // namespace

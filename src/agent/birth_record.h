@@ -51,7 +51,16 @@ inline constexpr const char* kSentryKeeperRole = "sentry-keeper";
 
 // What stands between the programs and the jail: a machine with a kernel of its own, emulated or
 // with the help of the host's processor (KVM), or gVisor's sentry, a kernel that is a program.
-enum class GuestKind : uint16_t { kMachine = 0, kSentry = 1, kHardwareMachine = 2 };
+// The last: one that takes hold of system calls by ptrace.
+enum class GuestKind : uint16_t {
+  kMachine = 0,
+  kSentry = 1,
+  kHardwareMachine = 2,
+  kTracingSentry = 3
+};
+constexpr bool is_sentry(GuestKind kind) {
+  return kind == GuestKind::kSentry || kind == GuestKind::kTracingSentry;
+}
 // kLender: no sandbox becomes it, for it may be laid down (still_files.h).
 enum class GuestPurpose : uint16_t { kSandbox = 0, kLender = 1 };
 

@@ -56,6 +56,8 @@ TEST(CommandLine, RestartReplacesBothUnlessOneIsNamed) {
   EXPECT_EQ(parsed<UpCommand>({"up", "--keep"}).stop, UpCommand::Stop::kKeeps);
   EXPECT_EQ(parsed<UpCommand>({"up", "--kvm-trial", "0"}).kvm_trial_seconds, 0);
   EXPECT_EQ(parsed<UpCommand>({"up"}).kvm_trial_seconds, std::nullopt);
+  EXPECT_EQ(parsed<UpCommand>({"up", "--gvisor-platform", "ptrace"}).gvisor_platform, "ptrace");
+  EXPECT_EQ(parsed<UpCommand>({"up"}).gvisor_platform, "");
 }
 
 TEST(CommandLine, BackupAndRestoreNeedAFile) {

@@ -30,7 +30,8 @@ struct UpCommand {
   Reach reach = Reach::kLoopbackOnly;
   bool warm_pool = true;
   std::optional<int> kvm_trial_seconds = {};
-  Stop stop = Stop::kRemoves;  // what SIGTERM does to sandboxes
+  std::string gvisor_platform = {};  // or the first that runs
+  Stop stop = Stop::kRemoves;        // what SIGTERM does to sandboxes
   ListenAddress listen;
   TlsOptions tls;
   // This process is a supervisor that was asked to replace programs and has executed the installed

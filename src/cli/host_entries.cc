@@ -26,6 +26,10 @@ void add_up(CLI::App& app, Typed& typed) {
          "How long a machine may take to answer before KVM is not used; 0: never (default: 8)")
       ->check(CLI::Range(0, 600))
       ->type_name("SECONDS");
+  app.add_option("--gvisor-platform", typed.gvisor_platform,
+                 "How gVisor catches system calls (default: systrap, or ptrace if that fails)")
+      ->check(CLI::IsMember({"systrap", "ptrace"}))
+      ->type_name("PLATFORM");
   app.add_flag("--keep", typed.keep,
                "When stopped by a signal, leave the sandboxes to the next `atoll up`");
   app.add_option("--resume", typed.resumed_for)->group("");  // for the supervisor itself
@@ -97,6 +101,7 @@ Result<Command> make_up(const Typed& typed, const CLI::App&) {
   if (typed.allow_remote) up.reach = UpCommand::Reach::kAnywhere;
   up.warm_pool = !typed.no_warm_pool;
   up.kvm_trial_seconds = typed.kvm_trial;
+  up.gvisor_platform = typed.gvisor_platform;
   if (typed.keep) up.stop = UpCommand::Stop::kKeeps;
   up.resumed_for = typed.resumed_for;
   ATOLL_TRY(up.listen, ListenAddress::parse(typed.listen));

@@ -44,9 +44,11 @@ std::vector<std::string> proxy_variables() {
   return variables;
 }
 
-void add_kvm_trial(const UpCommand& up, std::vector<std::string>& arguments) {
+void add_trials(const UpCommand& up, std::vector<std::string>& arguments) {
   if (up.kvm_trial_seconds)
     arguments.insert(arguments.end(), {"--kvm-trial", std::to_string(*up.kvm_trial_seconds)});
+  if (!up.gvisor_platform.empty())
+    arguments.insert(arguments.end(), {"--gvisor-platform", up.gvisor_platform});
 }
 
 std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
@@ -93,7 +95,7 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
     builder.arguments.insert(builder.arguments.end(), {"--go-proxy", proxy});
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
   if (!plan.up.warm_pool) daemon.arguments.push_back("--no-warm-pool");
-  add_kvm_trial(plan.up, daemon.arguments);
+  add_trials(plan.up, daemon.arguments);
   plan.up.tls.append_to(daemon.arguments);
   return {std::move(warden), std::move(builder), std::move(egress), std::move(daemon)};
 }
@@ -166,7 +168,7 @@ std::vector<std::string> arguments_to_resume(const UpPlan& plan, int programs) {
   if (plan.up.reach == UpCommand::Reach::kAnywhere) arguments.push_back("--allow-remote");
   if (plan.up.stop == UpCommand::Stop::kKeeps) arguments.push_back("--keep");
   if (!plan.up.warm_pool) arguments.push_back("--no-warm-pool");
-  add_kvm_trial(plan.up, arguments);
+  add_trials(plan.up, arguments);
   plan.up.tls.append_to(arguments);
   if (plan.up.mode == UpCommand::Mode::kDetached) arguments.push_back("--detach");
   arguments.insert(arguments.end(), {"--resume", std::to_string(programs)});

@@ -45,7 +45,7 @@
 #include "base/log.h"
 #include "isolate/jail_driver.h"
 #include "linux/lock_file.h"
-#include "sandbox/hardware_trial.h"
+#include "sandbox/wall_trials.h"
 #include "store/key_file.h"
 #include "store/migrations.h"
 
@@ -87,21 +87,27 @@ struct Served {
   sandbox::TemplateBuilds& builds;
   sandbox::Idempotency& idempotency;
   api::Router& router;
-  sandbox::HardwareTrial& trial;
+  sandbox::WallTrials& trials;
 };
 
+sandbox::WallTrials::Plan trial_plan(const Options& options) {
+  sandbox::WallTrials::Plan plan{.machine_time = std::chrono::seconds(options.kvm_trial_seconds)};
+  if (options.gvisor_platform) plan.ways = {*options.gvisor_platform};
+  return plan;
+}
+
 // Their pool begins once it is known what they have here: it would have to begin anew.
-Task<void> tend_machines(sandbox::HardwareTrial& trial, sandbox::WarmPool* pool) {
-  co_await trial.try_newest();
+Task<void> tend_machines(sandbox::WallTrials& trials, sandbox::WarmPool* pool) {
+  co_await trials.try_newest();
   auto executor = co_await asio::this_coro::executor;
   // detached: the daemon's own life, as this
-  asio::co_spawn(executor, trial.run(), asio::detached);
+  asio::co_spawn(executor, trials.run(), asio::detached);
   if (pool != nullptr) co_await pool->run(sandbox::WarmPool::Walls::kMachines);
 }
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
 Task<void> take_up(Served served, const Options& options, std::function<void()> on_adopted) {
-  auto& [sandboxes, snapshots, seals, builds, idempotency, router, trial] = served;
+  auto& [sandboxes, snapshots, seals, builds, idempotency, router, trials] = served;
   while (true) {
     auto adopted = co_await sandboxes.adopt();
     if (adopted) adopted = co_await snapshots.adopt();
@@ -118,7 +124,7 @@ Task<void> take_up(Served served, const Options& options, std::function<void()> 
   log_info("ready");
   auto executor = co_await asio::this_coro::executor;
   auto filling = sandboxes.pool().run(sandbox::WarmPool::Walls::kJails);
-  auto machines = tend_machines(trial, options.warm_pool ? &sandboxes.pool() : nullptr);
+  auto machines = tend_machines(trials, options.warm_pool ? &sandboxes.pool() : nullptr);
   // detached: the daemon's own life, as this
   if (options.warm_pool) asio::co_spawn(executor, std::move(filling), asio::detached);
   asio::co_spawn(executor, std::move(machines), asio::detached);
@@ -302,15 +308,14 @@ Result<void> run_daemon(const Options& options) {
   ATOLL_TRY(auto tls, listen_for_tls(context, options, *server));
   ATOLL_TRY_VOID(publish(options, router, server->port()));
 
-  sandbox::HardwareTrial trial(services, templates,
-                               std::chrono::seconds(options.kvm_trial_seconds));
+  sandbox::WallTrials trials(services, templates, trial_plan(options));
   // detached: these are the daemon's own life and end with context.stop()
   asio::co_spawn(context, serve(*server, context), asio::detached);
   if (tls) asio::co_spawn(context, tls->run(), asio::detached);
   asio::co_spawn(context, stop_on_signal(*server, tls.get()), asio::detached);
   // detached: the daemon's own life too
   auto connect = [&] { asio::co_spawn(context, driver.egress().run(), asio::detached); };
-  Served served{sandboxes, snapshots, seals, builds, idempotency, router, trial};
+  Served served{sandboxes, snapshots, seals, builds, idempotency, router, trials};
   asio::co_spawn(context, take_up(served, options, connect), asio::detached);
   context.run();
   ledger.finish();

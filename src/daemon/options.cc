@@ -110,6 +110,14 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
       {"--disk-budget", into_number("--disk-budget", options.disk_budget_bytes)},
       {"--log-budget", into_number("--log-budget", options.log_budget_bytes)},
       {"--kvm-trial", into_number("--kvm-trial", options.kvm_trial_seconds)},
+      {"--gvisor-platform",
+       [&](const std::string& value) -> Result<void> {
+         if (value != "systrap" && value != "ptrace")
+           return invalid("--gvisor-platform is systrap or ptrace");
+         options.gvisor_platform =
+             value == "ptrace" ? isolate::SystemCalls::kPtrace : isolate::SystemCalls::kSystrap;
+         return {};
+       }},
       {"--request-rate", into_number("--request-rate", options.traffic.requests_per_second)},
       {"--max-streams", into_number("--max-streams", options.traffic.long_requests)},
   };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "api/traffic.h"
 #include "base/result.h"
 #include "http/tls_listener.h"
+#include "isolate/monitor.h"
 
 namespace atl::daemon {
 
@@ -24,8 +26,10 @@ struct Options {
   uint64_t max_sandboxes = 2000;
   uint64_t memory_budget_bytes = 0;
   uint64_t disk_budget_bytes = 0;
-  bool warm_pool = true;                   // keep isolates ready
-  uint64_t kvm_trial_seconds = 8;          // 0: not used; see sandbox/hardware_trial.h
+  bool warm_pool = true;           // keep isolates ready
+  uint64_t kvm_trial_seconds = 8;  // 0: not used; see sandbox/wall_trials.h
+  // The only one that gVisor may have; nothing: the first that runs.
+  std::optional<isolate::SystemCalls> gvisor_platform;
   uint64_t log_budget_bytes = 8ull << 30;  // what all execs printed, together
   api::TrafficLimits traffic;
   // "<port>-<id>.<domain>" names ports of sandboxes; empty: beneath whatever host was asked.

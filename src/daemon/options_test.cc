@@ -31,6 +31,14 @@ TEST(Options, OtherMachinesAreLetInOnlyWhenAskedFor) {
     EXPECT_TRUE(parse({"--listen", address}).ok()) << address;
 }
 
+TEST(Options, GvisorMayBeHeldToOnePlatform) {
+  EXPECT_FALSE(parse({})->gvisor_platform);
+  EXPECT_EQ(parse({"--gvisor-platform", "systrap"})->gvisor_platform,
+            isolate::SystemCalls::kSystrap);
+  EXPECT_EQ(parse({"--gvisor-platform", "ptrace"})->gvisor_platform, isolate::SystemCalls::kPtrace);
+  EXPECT_FALSE(parse({"--gvisor-platform", "kvm"}).ok());
+}
+
 TEST(Options, TlsNeedsAnAddressACertificateAndAKey) {
   auto options = parse({"--tls-listen", "127.0.0.1:8443", "--tls-certificate", "/c", "--tls-key",
                         "/k", "--domain", "boxes.test"});

@@ -39,10 +39,11 @@ std::string sentry_configuration(const agent::GuestLimits& limits, Toolbox toolb
 
 std::vector<std::string> sentry_command(const SentryFds& fds, const agent::GuestLimits& limits) {
   bool has_toolbox = fds.toolbox >= 0;
+  bool traces = limits.kind == agent::GuestKind::kTracingSentry;
   std::vector<std::string> words = {
       "runsc",
       fmt::format("--root={}", kDirectory),
-      "--platform=systrap",
+      fmt::format("--platform={}", traces ? "ptrace" : "systrap"),
       "--network=none",
       "--net-raw",  // who has the capability; only process 1 has, until it is the agent
       "--overlay2=none",

@@ -64,13 +64,20 @@ TEST(Sentry, HasNoNetworkNoHostFilesAndAllProcessorsThatItMayUse) {
   auto has = [&words](std::string_view word) {
     return std::find(words.begin(), words.end(), word) != words.end();
   };
-  for (const char* word :
-       {"--network=none", "--host-uds=none", "--platform=systrap", "--cpu-num=2", "--io-fds=6",
-        "--gofer-filestore-fds=7", "--stdio-fds=11,12,13", "--pass-fd=9:3", "--pass-fd=10:4",
-        "--pass-fd=14:5"})
+  for (const char* word : {"--network=none", "--host-uds=none", "--platform=systrap", "--cpu-num=2",
+                           "--io-fds=6", "--gofer-filestore-fds=7", "--stdio-fds=11,12,13",
+                           "--pass-fd=9:3", "--pass-fd=10:4", "--pass-fd=14:5"})
     EXPECT_TRUE(has(word)) << word;
   EXPECT_FALSE(has("--setup-root"));
   EXPECT_EQ(words.back(), "sandbox");
+}
+
+TEST(Sentry, TracesWhereItIsToldTo) {
+  agent::GuestLimits limits = some_limits();
+  limits.kind = agent::GuestKind::kTracingSentry;
+  std::vector<std::string> words = sentry_command({}, limits);
+  EXPECT_EQ(std::count(words.begin(), words.end(), "--platform=ptrace"), 1);
+  EXPECT_EQ(std::count(words.begin(), words.end(), "--platform=systrap"), 0);
 }
 
 TEST(Sentry, BeginsWithFilesThatWereKeptIfThereAreAny) {

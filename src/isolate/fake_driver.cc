@@ -263,7 +263,7 @@ struct FakeDriver::Agent {
   FakeFiles files;
   std::shared_ptr<AgentSocket> socket;  // the agent's end; shared with the serving task
   bool dead = false;
-  Hardware hardware = Hardware::kWorks;
+  Trial trial = Trial::kWorks;
 };
 
 FakeDriver::FakeDriver(asio::any_io_executor executor) : executor_(std::move(executor)) {}
@@ -294,9 +294,14 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
   if (!spec.volumes.empty()) places.insert_or_assign(spec.id, spec.volumes);
   if (spec.toolbox) toolboxes.emplace(spec.id, *spec.toolbox);
   if (spec.monitor) machines.insert(spec.id);
-  if (spec.monitor && spec.monitor->virtualization == Virtualization::kHardware)
-    agents_.at(spec.id)->hardware = hardware;
+  if (spec.monitor) agents_.at(spec.id)->trial = trial_of(*spec.monitor);
   co_return Result<void>();
+}
+
+FakeDriver::Trial FakeDriver::trial_of(const Monitor& monitor) const {
+  if (monitor.kind == Monitor::Kind::kSentry)
+    return monitor.system_calls == SystemCalls::kPtrace ? ptrace : systrap;
+  return monitor.virtualization == Virtualization::kHardware ? hardware : Trial::kWorks;
 }
 
 Task<Result<void>> FakeDriver::remove(SandboxId id) {
@@ -426,10 +431,10 @@ Task<Result<AgentSocket>> FakeDriver::connect_agent(SandboxId id) {
   found->second->socket = theirs;
   found->second->version = spoken_version;
   found->second->farewell = farewell;
-  Hardware hardware_found = found->second->hardware;
-  if (hardware_found == Hardware::kEnds) found->second->drop();
+  Trial trial = found->second->trial;
+  if (trial == Trial::kEnds) found->second->drop();
   // detached: the task owns a share of the agent and ends when its socket is closed
-  if (hardware_found == Hardware::kWorks)
+  if (trial == Trial::kWorks)
     asio::co_spawn(executor_, Agent::serve(found->second, theirs), asio::detached);
   co_return ours;
 }

@@ -68,8 +68,12 @@ class FakeDriver final : public Driver {
   // Of those that were launched with one.
   std::map<SandboxId, Digest> toolboxes;
   std::set<SandboxId> machines;  // that were launched with a monitor
-  // What those say that the host's processor runs: nothing, as one that hangs; or they end.
-  enum class Hardware : unsigned char { kWorks, kHangs, kEnds } hardware = Hardware::kWorks;
+  // What those say that depend on the host: machines with its processor, sentries by their way to
+  // take hold of system calls. One that hangs says nothing.
+  enum class Trial : unsigned char { kWorks, kHangs, kEnds };
+  Trial hardware = Trial::kWorks;
+  Trial systrap = Trial::kWorks;
+  Trial ptrace = Trial::kWorks;
   // How the next changes of limits fail, without changing anything.
   std::deque<Error> limit_change_errors;
   // How the next freezes and thaws fail, without doing anything; and what is frozen.
@@ -88,6 +92,7 @@ class FakeDriver final : public Driver {
   Task<Result<void>> vacate(SandboxId id) override;
   Task<Result<void>> release(SandboxId id) override;
   Task<Result<void>> remove_image(Digest image) override;
+  Trial trial_of(const Monitor& monitor) const;
   Task<Result<void>> set_programs(SandboxId id, Programs programs) override;
   Task<Result<Cut>> cut(SandboxId id, SnapshotId snapshot, uint64_t inherited_bytes) override;
   Task<Result<void>> remove_snapshot(SnapshotId snapshot) override;

@@ -27,7 +27,10 @@ void set_id(warden::Request& request, const SandboxId& id) {
 }
 
 agent::GuestKind guest_kind(const Monitor& monitor) {
-  if (monitor.kind == Monitor::Kind::kSentry) return agent::GuestKind::kSentry;
+  if (monitor.kind == Monitor::Kind::kSentry) {
+    bool traces = monitor.system_calls == SystemCalls::kPtrace;
+    return traces ? agent::GuestKind::kTracingSentry : agent::GuestKind::kSentry;
+  }
   bool hardware = monitor.virtualization == Virtualization::kHardware;
   return hardware ? agent::GuestKind::kHardwareMachine : agent::GuestKind::kMachine;
 }

@@ -28,10 +28,13 @@ std::string found_of(const Offered& offered) {
   std::string text = "jail is here";
   for (Isolation wall : {Isolation::kGvisor, Isolation::kMicrovm}) {
     std::string name(isolation_name(wall));
-    text += ", " + name +
-            (is_offered(offered, wall)
-                 ? " is here"
-                 : " needs the image of the template " + name + ", which is not built");
+    bool failed = wall == Isolation::kGvisor && !offered.sentry_failure.empty();
+    if (is_offered(offered, wall))
+      text += ", " + name + " is here";
+    else if (failed)
+      text += ", " + name + " was tried and does not run: " + offered.sentry_failure;
+    else
+      text += ", " + name + " needs the image of the template " + name + ", which is not built";
   }
   return text;
 }
@@ -41,7 +44,8 @@ std::string found_of(const Offered& offered) {
 std::optional<isolate::Monitor> monitor_of(const Offered& offered, Isolation wall) {
   using Kind = isolate::Monitor::Kind;
   if (wall == Isolation::kGvisor && offered.sentry)
-    return isolate::Monitor{*offered.sentry, Kind::kSentry};
+    return isolate::Monitor{
+        .image = *offered.sentry, .kind = Kind::kSentry, .system_calls = offered.system_calls};
   if (wall == Isolation::kMicrovm && offered.machine)
     return isolate::Monitor{*offered.machine, Kind::kMachine, offered.virtualization};
   return std::nullopt;

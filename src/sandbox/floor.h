@@ -16,15 +16,30 @@ namespace atl::sandbox {
 struct Offered {
   std::optional<Digest> sentry = {};   // gvisor
   std::optional<Digest> machine = {};  // microvm
-  // What machines have, as far as was tried (hardware_trial.h).
+  // What machines have, as far as was tried (wall_trials.h).
   isolate::Virtualization virtualization = isolate::Virtualization::kEmulated;
+  // The same of gVisor; why it does not run here, if it was tried and did not.
+  isolate::SystemCalls system_calls = isolate::SystemCalls::kSystrap;
+  std::string sentry_failure = {};
 };
 
-// What became of the trial of machines on the host's processor (hardware_trial.h).
+// What became of the trial of machines on the host's processor (wall_trials.h).
 struct HardwareFinding {
   Digest image;  // that was tried
   isolate::Virtualization virtualization;
   std::string reason;  // why they are emulated
+};
+
+// And of gVisor's sentry.
+struct SystemCallsFinding {
+  Digest image;  // that was tried
+  std::optional<isolate::SystemCalls> system_calls;
+  std::string reason;  // why not by systrap, or not at all
+};
+
+struct WallFindings {
+  std::optional<HardwareFinding> hardware;
+  std::optional<SystemCallsFinding> system_calls;
 };
 
 // What a sandbox behind that wall is run by; nothing: the jail is all.

@@ -73,7 +73,8 @@ TEST(Floor, TheStrongestWallIsOneThatDoesWhatIsAskedFor) {
 TEST(Floor, EachWallIsRunByItsOwnImage) {
   using Kind = isolate::Monitor::Kind;
   EXPECT_FALSE(monitor_of(kAll, Isolation::kJail));
-  EXPECT_EQ(monitor_of(kAll, Isolation::kGvisor), (isolate::Monitor{*kAll.sentry, Kind::kSentry}));
+  EXPECT_EQ(monitor_of(kAll, Isolation::kGvisor),
+            (isolate::Monitor{.image = *kAll.sentry, .kind = Kind::kSentry}));
   EXPECT_EQ(monitor_of(kAll, Isolation::kMicrovm),
             (isolate::Monitor{*kAll.machine, Kind::kMachine}));
   Offered hardware = kAll;

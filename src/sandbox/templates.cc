@@ -254,12 +254,25 @@ std::optional<Digest> Templates::toolbox() {
   return find_for_all(kToolbox, store::TemplateKind::kToolbox);
 }
 
-Offered Templates::offered() {
-  Offered offered = {.machine = find_for_all(kMachine, store::TemplateKind::kMonitor)};
+std::optional<Digest> Templates::sentry_image() {
+  std::optional<Digest> image;
   for (std::string_view name : kSentries)
-    if (!offered.sentry) offered.sentry = find_for_all(name, store::TemplateKind::kMonitor);
-  if (hardware_ && hardware_->image == offered.machine)
-    offered.virtualization = hardware_->virtualization;
+    if (!image) image = find_for_all(name, store::TemplateKind::kMonitor);
+  return image;
+}
+
+Offered Templates::offered() {
+  Offered offered = {.sentry = sentry_image(),
+                     .machine = find_for_all(kMachine, store::TemplateKind::kMonitor)};
+  if (findings_.system_calls && findings_.system_calls->image == offered.sentry) {
+    offered.system_calls =
+        findings_.system_calls->system_calls.value_or(isolate::SystemCalls::kSystrap);
+    if (!findings_.system_calls->system_calls)
+      offered.sentry_failure = findings_.system_calls->reason;
+    if (!findings_.system_calls->system_calls) offered.sentry.reset();
+  }
+  if (findings_.hardware && findings_.hardware->image == offered.machine)
+    offered.virtualization = findings_.hardware->virtualization;
   return offered;
 }
 

@@ -66,8 +66,10 @@ class Templates {
   // The walls whose images are there, in the same way.
   Offered offered();
   // Nothing: no image was tried yet.
-  const std::optional<HardwareFinding>& hardware() const { return hardware_; }
-  void set_hardware(HardwareFinding finding) { hardware_ = std::move(finding); }
+  // What was found of walls here, for who tries them to set (wall_trials.h).
+  WallFindings& findings() { return findings_; }
+  // Of gVisor, whether it was seen to run or not.
+  std::optional<Digest> sentry_image();
   // Every image that a row or an installed template names.
   Result<std::vector<Digest>> images();
   std::vector<Digest> packs() const;
@@ -107,7 +109,7 @@ class Templates {
   std::vector<KnownTemplate> built_in_read_;
   std::optional<int64_t> built_in_stamp_ns_;
   OnWanted on_wanted_;
-  std::optional<HardwareFinding> hardware_;
+  WallFindings findings_;
 };
 
 }  // namespace atl::sandbox

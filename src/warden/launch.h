@@ -76,8 +76,7 @@ class Launch {
   Spawner spawner() const;
   Wall wall() const {
     if (!is_set(request_.monitor)) return Wall::kJail;
-    bool sentry = request_.guest.kind == agent::GuestKind::kSentry;
-    return sentry ? Wall::kGvisor : Wall::kMicrovm;
+    return agent::is_sentry(request_.guest.kind) ? Wall::kGvisor : Wall::kMicrovm;
   }
   static bool is_set(const std::array<unsigned char, Digest::kBytes>& digest) {
     return digest != std::array<unsigned char, Digest::kBytes>{};

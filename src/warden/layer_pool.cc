@@ -50,7 +50,7 @@ std::string kept_name(const SandboxId& id) { return "p" + id.string().substr(1);
 
 std::string mark_of(const Request& request) {
   if (request.guest.memory_bytes == 0) return {};
-  return request.guest.kind == agent::GuestKind::kSentry ? "sentry" : "machine";
+  return agent::is_sentry(request.guest.kind) ? "sentry" : "machine";
 }
 
 // An overlay does not take what another one left that was `volatile`, or was not ended.

@@ -191,7 +191,8 @@ TEST_F(Refusals, NameAMachineThatCannotHaveTheProcessorAndWhatIsNoSuchMachine) {
   EXPECT_EQ(find_refusal(host_, request_), Refusal::kNone);
   request_.required = static_cast<uint32_t>(Extra::kHardwareVirtualization);
   EXPECT_EQ(find_refusal(host_, request_), Refusal::kNone);
-  for (auto kind : {agent::GuestKind::kMachine, agent::GuestKind::kSentry}) {
+  for (auto kind :
+       {agent::GuestKind::kMachine, agent::GuestKind::kSentry, agent::GuestKind::kTracingSentry}) {
     request_.guest.kind = kind;
     EXPECT_EQ(find_refusal(host_, request_), Refusal::kHardwareVirtualization)
         << "a jail's kind is 0, too";

@@ -62,7 +62,7 @@ Result<void> check_guest(const Request& request) {
               between(guest.memory_bytes, kMinMemoryBytes, request.memory_bytes) &&
               between(guest.disk_bytes, kMinDiskBytes, request.disk_bytes) &&
               between(guest.open_files, kMinOpenFiles, kMaxOpenFiles) &&
-              guest.kind <= agent::GuestKind::kHardwareMachine &&
+              guest.kind <= agent::GuestKind::kTracingSentry &&
               guest.purpose <= agent::GuestPurpose::kLender;
   return good ? Result<void>() : invalid("bad limits of a machine");
 }

@@ -42,7 +42,7 @@ TEST(WardenProtocol, AMachineHasLimitsThatAreWithinThoseAroundIt) {
       [](Request& request) { request.guest.cpu_millis = 0; },
       [](Request& request) { request.guest.pids = kMaxPids + 1; },
       [](Request& request) { request.guest.open_files = 1; },
-      [](Request& request) { request.guest.kind = agent::GuestKind{3}; },
+      [](Request& request) { request.guest.kind = agent::GuestKind{4}; },
       [](Request& request) { request.guest.purpose = agent::GuestPurpose{2}; },
       [](Request& request) { request.monitor = {}; },
   };

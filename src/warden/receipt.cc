@@ -110,9 +110,9 @@ Facts demands(const ReceiptSubject& subject) {
 // A machine has no other processor than it was made with: the jail around one that is emulated has
 // no device for anything else, and QEMU with KVM ends where that does not work.
 const char* driver_lines(const agent::GuestLimits& guest) {
-  constexpr const char* kLines[] = {"driver\tmicrovm\nvirtualization\temulated\n",
-                                    "driver\tgvisor\nplatform\tsystrap\n",
-                                    "driver\tmicrovm\nvirtualization\thardware\n"};
+  constexpr const char* kLines[] = {
+      "driver\tmicrovm\nvirtualization\temulated\n", "driver\tgvisor\nplatform\tsystrap\n",
+      "driver\tmicrovm\nvirtualization\thardware\n", "driver\tgvisor\nplatform\tptrace\n"};
   return guest.memory_bytes == 0 ? "driver\tjail\n" : kLines[static_cast<size_t>(guest.kind)];
 }
 

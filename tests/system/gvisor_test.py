@@ -155,6 +155,27 @@ class GvisorPool(wall_pool.WallPool, atoll.ImageTest):
         self.assertTrue(sentry_pids(box))
 
 
+class GvisorByPtrace(atoll.ImageTest):
+    """What a host has whose kernel refuses systrap."""
+    template = "gvisor"
+
+    @classmethod
+    def up_options(cls):
+        return ("--gvisor-platform", "ptrace")
+
+    def test_one_that_is_told_to_has_ptrace_and_says_so(self):
+        def tried():
+            return self.atoll.request("GET", "/v1/limits").json["sentries"]["platform"]
+        self.assertEqual(atoll.wait_for("the trial", tried), "ptrace")
+        box = self.atoll.create(isolation="gvisor")["id"]
+        self.assertEqual(self.atoll.python(box, "print(1)")["stdout"], "1\n")
+        receipt = self.atoll.request("GET", f"/v1/sandboxes/{box}/receipt").json["receipt"]
+        self.assertEqual((receipt["driver"], receipt["platform"]), ("gvisor", "ptrace"))
+        self.assertIn(b"--platform=ptrace", atoll.read(f"/proc/{sentry_pid(box)}/cmdline").encode())
+        self.assertIn(b"; by ptrace", self.atoll.cli("doctor", check=False).stdout)
+        self.atoll.delete(box)
+
+
 class GvisorFiles(atoll.ImageTest):
     """What is kept of a sandbox behind gVisor, beyond what tests/conformance looks at."""
     template = "gvisor"

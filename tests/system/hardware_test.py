@@ -116,9 +116,6 @@ class HardwarePool(Tried):
     def setUpClass(cls):
         if not atoll.KVM:
             raise unittest.SkipTest("ATOLL_TEST_KVM=1 says that KVM works here")
-        if tuple(int(part) for part in os.uname().release.split(".")[:2]) < (6, 13):
-            raise unittest.SkipTest("before Linux 6.13 a thread of KVM's own keeps the group of a "
-                                    "machine from being frozen, and so a pool from being filled")
         super().setUpClass()
         with tempfile.TemporaryDirectory() as directory:
             def change(manifest):

@@ -48,11 +48,21 @@ json::object host_object(const sandbox::Admission& admission) {
 
 // Without a reason while nothing is known: there is no image, or the trial goes on.
 json::object machines_object(sandbox::Templates& templates) {
-  const auto& found = templates.hardware();
+  const auto& found = templates.findings().hardware;
   bool known = found && found->image == templates.offered().machine;
   if (!known) return {{"virtualization", nullptr}, {"reason", ""}};
   bool hardware = found->virtualization == isolate::Virtualization::kHardware;
   return {{"virtualization", hardware ? "hardware" : "emulated"}, {"reason", found->reason}};
+}
+
+// The same of gVisor's.
+json::object sentries_object(sandbox::Templates& templates) {
+  const auto& found = templates.findings().system_calls;
+  bool known = found && found->image == templates.sentry_image();
+  if (!known || !found->system_calls)
+    return {{"platform", nullptr}, {"reason", known ? found->reason : ""}};
+  bool traces = *found->system_calls == isolate::SystemCalls::kPtrace;
+  return {{"platform", traces ? "ptrace" : "systrap"}, {"reason", found->reason}};
 }
 
 http::Task<Reply> show(sandbox::Sandboxes& sandboxes, const sandbox::Admission& admission) {
@@ -72,6 +82,7 @@ http::Task<Reply> show(sandbox::Sandboxes& sandboxes, const sandbox::Admission& 
   object["host"] = host_object(admission);
   object["extras"] = std::move(extras);
   object["machines"] = std::move(machines);
+  object["sentries"] = sentries_object(sandboxes.templates());
   co_return std::optional(json_reply(200, object));
 }
 

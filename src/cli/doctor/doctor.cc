@@ -84,14 +84,20 @@ std::optional<std::string> describe_image(const CommandLine& line, const std::st
                                                             : std::string();
 }
 
-// What the server that runs here has tried: to boot one takes seconds, and its image.
-std::string describe_machines(const CommandLine& line) {
+// What the server that runs here has tried, "machines" or "sentries": to start one takes its time,
+// and its image.
+boost::json::object find_tried(const CommandLine& line, std::string_view which) {
   auto api = connect(line);
-  if (!api) return machines_text({});
+  if (!api) return {};
   auto limits = api->call({.target = "/v1/limits"});
-  const boost::json::value* machines = limits ? limits->if_contains("machines") : nullptr;
-  const boost::json::object* found = machines != nullptr ? machines->if_object() : nullptr;
-  return machines_text(found != nullptr ? *found : boost::json::object());
+  const boost::json::value* tried = limits ? limits->if_contains(which) : nullptr;
+  const boost::json::object* found = tried != nullptr ? tried->if_object() : nullptr;
+  return found != nullptr ? *found : boost::json::object();
+}
+
+std::string reason_of(const boost::json::object& tried) {
+  const boost::json::value* reason = tried.if_contains("reason");
+  return reason != nullptr && reason->is_string() ? reason->as_string().c_str() : "";
 }
 
 // It runs in a jail, by programs of that image; the host itself needs none.
@@ -106,15 +112,18 @@ Finding found_monitor(std::string_view wall, const std::optional<std::string>& f
 
 Finding probe_sentry(const CommandLine& line) {
   auto found = describe_image(line, std::string(kSentryFinding));
-  if (found) return found_monitor(kSentryFinding, found);
-  found = describe_image(line, kOldSentry);
-  if (found) *found += "; newer: atoll template build " + std::string(kSentryFinding);
-  return found_monitor(kSentryFinding, found);
+  if (!found) {
+    found = describe_image(line, kOldSentry);
+    if (found) *found += "; newer: atoll template build " + std::string(kSentryFinding);
+  }
+  Finding finding = found_monitor(kSentryFinding, found);
+  if (found) add_platform(finding, find_tried(line, "sentries"));
+  return finding;
 }
 
 Finding probe_machine(const CommandLine& line) {
   auto found = describe_image(line, std::string(kMachineFinding));
-  if (found) *found = describe_machines(line);
+  if (found) *found = machines_text(find_tried(line, "machines"));
   return found_monitor(kMachineFinding, found);
 }
 
@@ -126,12 +135,24 @@ void append(Findings& all, Findings more) {
 
 std::string machines_text(const boost::json::object& machines) {
   const boost::json::value* kind = machines.if_contains("virtualization");
-  const boost::json::value* reason = machines.if_contains("reason");
   if (kind != nullptr && *kind == "hardware") return "KVM has booted a machine, and runs them";
   if (kind == nullptr || *kind != "emulated")
     return "machines are emulated unless a server finds that KVM boots one";
-  std::string why = reason != nullptr && reason->is_string() ? reason->as_string().c_str() : "";
+  std::string why = reason_of(machines);
   return "machines are emulated" + (why.empty() ? "" : ": " + why);
+}
+
+void add_platform(Finding& finding, const boost::json::object& sentries) {
+  const boost::json::value* platform = sentries.if_contains("platform");
+  std::string why = reason_of(sentries);
+  if (platform != nullptr && platform->is_string()) {
+    finding.found += std::string("; by ") + platform->as_string().c_str();
+    if (!why.empty()) finding.found += ", because " + why;
+  } else if (!why.empty()) {
+    finding.state = FindingState::kMissing;
+    finding.found += "; does not run here: " + why;
+    finding.remedy = "atoll restart --daemon tries it again; journalctl -k may say what refuses it";
+  }
 }
 
 Findings examine_host(const CommandLine& line) {

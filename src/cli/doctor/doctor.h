@@ -16,6 +16,8 @@ Findings examine_host(const CommandLine& line);
 
 // What a server has found about machines, as `machines` of /v1/limits says it; nothing: none says.
 std::string machines_text(const boost::json::object& machines);
+// The same of gVisor, `sentries`: how it runs, or that it does not.
+void add_platform(Finding& finding, const boost::json::object& sentries);
 
 // The exit code: 0 when the jail is usable, else 1.
 Result<int> run_command(const CommandLine& line, const DoctorCommand&);

@@ -48,6 +48,23 @@ TEST(Doctor, FindingsHaveNamesOfTheirOwnAndRemediesWhenNotOk) {
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
 }
 
+TEST(Doctor, TellsWhatAServerHasFoundAboutGvisor) {
+  auto found = [](const boost::json::object& sentries) {
+    Finding finding = {"gvisor", FindingClass::kExtra, FindingState::kOk, "runsc", ""};
+    add_platform(finding, sentries);
+    return finding;
+  };
+  EXPECT_EQ(found({}).found, "runsc");
+  EXPECT_EQ(found({{"platform", nullptr}, {"reason", ""}}).found, "runsc");
+  EXPECT_EQ(found({{"platform", "systrap"}, {"reason", ""}}).found, "runsc; by systrap");
+  EXPECT_EQ(found({{"platform", "ptrace"}, {"reason", "systrap ended"}}).found,
+            "runsc; by ptrace, because systrap ended");
+  Finding failed = found({{"platform", nullptr}, {"reason", "both ended"}});
+  EXPECT_EQ(failed.found, "runsc; does not run here: both ended");
+  EXPECT_EQ(failed.state, FindingState::kMissing);
+  EXPECT_FALSE(failed.remedy.empty());
+}
+
 TEST(Doctor, TellsWhatAServerHasFoundAboutMachines) {
   EXPECT_EQ(machines_text({{"virtualization", "hardware"}, {"reason", ""}}),
             "KVM has booted a machine, and runs them");
