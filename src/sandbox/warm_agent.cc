@@ -92,7 +92,6 @@ Task<Result<WaitingProgram>> take_up(AgentLink& link, WaitingProgram waited, boo
   ATOLL_CO_TRY(waited.pid, agent::decode_started(started.payload));
   ATOLL_CO_TRY_VOID(co_await await_ready(link, kNumber, false));
   if (understudied) {
-    ATOLL_CO_TRY_VOID(co_await await_ready(link, kNumber, true));
     co_await pause(kRest);
     ATOLL_CO_TRY_VOID(co_await run_understudy(link, waited.environment));
   }
