@@ -92,7 +92,7 @@ struct Served {
 
 sandbox::WallTrials::Plan trial_plan(const Options& options) {
   sandbox::WallTrials::Plan plan{.machine_time = std::chrono::seconds(options.kvm_trial_seconds)};
-  if (options.gvisor_platform) plan.ways = {*options.gvisor_platform};
+  if (options.gvisor_platform) plan.platforms = {*options.gvisor_platform};
   return plan;
 }
 

@@ -115,7 +115,7 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
          if (value != "systrap" && value != "ptrace")
            return invalid("--gvisor-platform is systrap or ptrace");
          options.gvisor_platform =
-             value == "ptrace" ? isolate::SystemCalls::kPtrace : isolate::SystemCalls::kSystrap;
+             value == "ptrace" ? isolate::Platform::kPtrace : isolate::Platform::kSystrap;
          return {};
        }},
       {"--request-rate", into_number("--request-rate", options.traffic.requests_per_second)},

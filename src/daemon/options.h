@@ -29,7 +29,7 @@ struct Options {
   bool warm_pool = true;           // keep isolates ready
   uint64_t kvm_trial_seconds = 8;  // 0: not used; see sandbox/wall_trials.h
   // The only one that gVisor may have; nothing: the first that runs.
-  std::optional<isolate::SystemCalls> gvisor_platform;
+  std::optional<isolate::Platform> gvisor_platform;
   uint64_t log_budget_bytes = 8ull << 30;  // what all execs printed, together
   api::TrafficLimits traffic;
   // "<port>-<id>.<domain>" names ports of sandboxes; empty: beneath whatever host was asked.

@@ -33,9 +33,8 @@ TEST(Options, OtherMachinesAreLetInOnlyWhenAskedFor) {
 
 TEST(Options, GvisorMayBeHeldToOnePlatform) {
   EXPECT_FALSE(parse({})->gvisor_platform);
-  EXPECT_EQ(parse({"--gvisor-platform", "systrap"})->gvisor_platform,
-            isolate::SystemCalls::kSystrap);
-  EXPECT_EQ(parse({"--gvisor-platform", "ptrace"})->gvisor_platform, isolate::SystemCalls::kPtrace);
+  EXPECT_EQ(parse({"--gvisor-platform", "systrap"})->gvisor_platform, isolate::Platform::kSystrap);
+  EXPECT_EQ(parse({"--gvisor-platform", "ptrace"})->gvisor_platform, isolate::Platform::kPtrace);
   EXPECT_FALSE(parse({"--gvisor-platform", "kvm"}).ok());
 }
 

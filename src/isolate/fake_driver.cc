@@ -300,7 +300,7 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
 
 FakeDriver::Trial FakeDriver::trial_of(const Monitor& monitor) const {
   if (monitor.kind == Monitor::Kind::kSentry)
-    return monitor.system_calls == SystemCalls::kPtrace ? ptrace : systrap;
+    return monitor.platform == Platform::kPtrace ? ptrace : systrap;
   return monitor.virtualization == Virtualization::kHardware ? hardware : Trial::kWorks;
 }
 
@@ -331,6 +331,7 @@ Task<Result<void>> FakeDriver::release(SandboxId id) {
 }
 
 Task<Result<void>> FakeDriver::set_programs(SandboxId id, Programs programs) {
+  ++freezes_and_thaws;
   if (!agents_.contains(id)) co_return Error(Code::kNotFound, "no such isolate");
   if (!freeze_errors.empty()) {
     Error error = std::move(freeze_errors.front());

@@ -79,6 +79,7 @@ class FakeDriver final : public Driver {
   // How the next freezes and thaws fail, without doing anything; and what is frozen.
   std::deque<Error> freeze_errors;
   std::set<SandboxId> frozen;
+  size_t freezes_and_thaws = 0;  // that were asked for
   // What was kept, by snapshot.
   std::map<SnapshotId, FakeFiles> snapshots;
   // The limits of the volumes that there are, and what isolates were launched with.

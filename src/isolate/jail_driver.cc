@@ -28,7 +28,7 @@ void set_id(warden::Request& request, const SandboxId& id) {
 
 agent::GuestKind guest_kind(const Monitor& monitor) {
   if (monitor.kind == Monitor::Kind::kSentry) {
-    bool traces = monitor.system_calls == SystemCalls::kPtrace;
+    bool traces = monitor.platform == Platform::kPtrace;
     return traces ? agent::GuestKind::kTracingSentry : agent::GuestKind::kSentry;
   }
   bool hardware = monitor.virtualization == Virtualization::kHardware;

@@ -13,7 +13,7 @@ enum class Virtualization : unsigned char { kEmulated, kHardware };
 
 // How gVisor's sentry takes hold of the system calls of programs: with the help of seccomp, which
 // is faster, or of ptrace, which more kernels let it have.
-enum class SystemCalls : unsigned char { kSystrap, kPtrace };
+enum class Platform : unsigned char { kSystrap, kPtrace };
 
 struct Monitor {
   enum class Kind : unsigned char { kSentry, kMachine };
@@ -21,7 +21,7 @@ struct Monitor {
   Digest image;  // whose programs run it
   Kind kind = Kind::kMachine;
   Virtualization virtualization = Virtualization::kEmulated;  // of a machine
-  SystemCalls system_calls = SystemCalls::kSystrap;           // of a sentry
+  Platform platform = Platform::kSystrap;                     // of a sentry
 
   bool operator==(const Monitor&) const = default;
 };

@@ -132,6 +132,7 @@ Result<void> KeptProgram::pass_on(Relay relay, int listener, const std::function
       rest();
       continue;
     }
+    if (rests_ && relay.forget_gone_peer()) continue;
     ATOLL_TRY_VOID(go_on(relay));
     if (polls[2].revents != 0) discard_output(launched_.stdout_pipe);
     if (polls[3].revents != 0) discard_output(launched_.stderr_pipe);

@@ -38,6 +38,15 @@ void Relay::open(Fd peer) {
   to_port_ += encode_relay(RelayKind::kOpen, connection_);
 }
 
+bool Relay::forget_gone_peer() {
+  char byte;
+  if (!peer_ || recv(peer_.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 0) return false;
+  peer_.reset();
+  to_peer_.clear();
+  closing_ = false;
+  return true;
+}
+
 void Relay::tell_time() {
   tells_time_ = false;
   timespec now = {};

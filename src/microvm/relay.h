@@ -58,6 +58,9 @@ class Relay {
   // The keeper's: no time has passed for the guest since it was at rest. It is told the time before
   // anything else.
   void stood_still() { tells_time_ = true; }
+  // Whoever was connected has left, and the guest is not told: it would wake for that and rest for
+  // nobody again. The next connection takes the place of that one.
+  bool forget_gone_peer();
   // The guest's: kKeepFiles or kFilesTaken.
   void tell_keeper(RelayKind kind) { to_port_ += encode_relay(kind, 0); }
 

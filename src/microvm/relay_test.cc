@@ -232,6 +232,26 @@ TEST_F(RelayTest, AGuestThatStoodStillIsToldTheTimeBeforeAnythingElse) {
   EXPECT_GT(told_ns_, 0);
 }
 
+TEST_F(RelayTest, WhoLeavesAGuestThatRestsDoesNotWakeIt) {
+  Fd client = open();
+  note({1, 0});
+  settle();
+  ASSERT_TRUE(keeper_.is_at_rest());
+  EXPECT_FALSE(keeper_.forget_gone_peer()) << "it is there";
+  client.reset();
+  EXPECT_TRUE(keeper_.forget_gone_peer());
+  EXPECT_FALSE(keeper_.forget_gone_peer()) << "once";
+  settle();
+  EXPECT_TRUE(keeper_.is_at_rest());
+  EXPECT_FALSE(is_closed(agents_[0]));
+  Fd second = open();
+  settle();
+  EXPECT_TRUE(is_closed(agents_[0])) << "another takes its place";
+  put(second, "a byte");
+  settle();
+  EXPECT_EQ(take(agents_[1]), "a byte");
+}
+
 TEST_F(RelayTest, ARestThatCrossesAByteOnItsWayIsNone) {
   Fd client = open();
   settle();

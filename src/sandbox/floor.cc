@@ -45,7 +45,7 @@ std::optional<isolate::Monitor> monitor_of(const Offered& offered, Isolation wal
   using Kind = isolate::Monitor::Kind;
   if (wall == Isolation::kGvisor && offered.sentry)
     return isolate::Monitor{
-        .image = *offered.sentry, .kind = Kind::kSentry, .system_calls = offered.system_calls};
+        .image = *offered.sentry, .kind = Kind::kSentry, .platform = offered.platform};
   if (wall == Isolation::kMicrovm && offered.machine)
     return isolate::Monitor{*offered.machine, Kind::kMachine, offered.virtualization};
   return std::nullopt;

@@ -19,7 +19,7 @@ struct Offered {
   // What machines have, as far as was tried (wall_trials.h).
   isolate::Virtualization virtualization = isolate::Virtualization::kEmulated;
   // The same of gVisor; why it does not run here, if it was tried and did not.
-  isolate::SystemCalls system_calls = isolate::SystemCalls::kSystrap;
+  isolate::Platform platform = isolate::Platform::kSystrap;
   std::string sentry_failure = {};
 };
 
@@ -31,15 +31,17 @@ struct HardwareFinding {
 };
 
 // And of gVisor's sentry.
-struct SystemCallsFinding {
+struct PlatformFinding {
   Digest image;  // that was tried
-  std::optional<isolate::SystemCalls> system_calls;
+  std::optional<isolate::Platform> platform;
   std::string reason;  // why not by systrap, or not at all
 };
 
 struct WallFindings {
+  // What gVisor has until it is known.
+  isolate::Platform first_platform = isolate::Platform::kSystrap;
   std::optional<HardwareFinding> hardware;
-  std::optional<SystemCallsFinding> system_calls;
+  std::optional<PlatformFinding> platform;
 };
 
 // What a sandbox behind that wall is run by; nothing: the jail is all.

@@ -28,6 +28,16 @@ bool is_up(const Sandbox& sandbox) {
   return sandbox.state() == State::kRunning || sandbox.state() == State::kPaused;
 }
 
+// Between the choice of the wall and the launch, or in the life of the sandbox.
+Error monitor_missing(Templates& templates, const store::SandboxRow& row) {
+  const std::string failure = templates.offered().sentry_failure;
+  if (row.isolation == "gvisor" && !failure.empty())
+    return Error(Code::kUnavailable, "gvisor does not run: " + failure)
+        .with_reason("image_missing");
+  return Error(Code::kUnavailable, "the image of what runs " + row.isolation + " is gone")
+      .with_reason("image_missing");
+}
+
 bool has_volumes(const store::SandboxRow& row, const std::vector<WantedVolume>& wanted) {
   auto is_there = [&row](const WantedVolume& one) {
     return std::any_of(row.volumes.begin(), row.volumes.end(), [&one](const auto& use) {
@@ -365,9 +375,7 @@ Task<Result<void>> Sandboxes::start(std::shared_ptr<Sandbox> sandbox, CreateTimi
   const store::SandboxRow& row = sandbox->row();
   Mark starting(starting_, row.id, settled_);
   Basis basis = basis_of(templates_, row);
-  if (row.isolation != "jail" && !basis.monitor)
-    co_return Error(Code::kUnavailable, "the image of what runs " + row.isolation + " is gone")
-        .with_reason("image_missing");
+  if (row.isolation != "jail" && !basis.monitor) co_return monitor_missing(templates_, row);
   isolate::LaunchSpec spec{
       row.id,        row.image,    limits_of(row).wall, row.nonce,
       basis.toolbox, row.snapshot, basis.monitor,       places_of(row.volumes)};

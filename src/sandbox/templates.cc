@@ -264,12 +264,14 @@ std::optional<Digest> Templates::sentry_image() {
 Offered Templates::offered() {
   Offered offered = {.sentry = sentry_image(),
                      .machine = find_for_all(kMachine, store::TemplateKind::kMonitor)};
-  if (findings_.system_calls && findings_.system_calls->image == offered.sentry) {
-    offered.system_calls =
-        findings_.system_calls->system_calls.value_or(isolate::SystemCalls::kSystrap);
-    if (!findings_.system_calls->system_calls)
-      offered.sentry_failure = findings_.system_calls->reason;
-    if (!findings_.system_calls->system_calls) offered.sentry.reset();
+  offered.platform = findings_.first_platform;
+  if (const auto& tried = findings_.platform; tried && tried->image == offered.sentry) {
+    if (tried->platform) {
+      offered.platform = *tried->platform;
+    } else {
+      offered.sentry_failure = tried->reason;
+      offered.sentry.reset();
+    }
   }
   if (findings_.hardware && findings_.hardware->image == offered.machine)
     offered.virtualization = findings_.hardware->virtualization;

@@ -65,8 +65,7 @@ class Templates {
   std::optional<Digest> toolbox();
   // The walls whose images are there, in the same way.
   Offered offered();
-  // Nothing: no image was tried yet.
-  // What was found of walls here, for who tries them to set (wall_trials.h).
+  // What was found of walls here, for who tries them to fill in (wall_trials.h).
   WallFindings& findings() { return findings_; }
   // Of gVisor, whether it was seen to run or not.
   std::optional<Digest> sentry_image();

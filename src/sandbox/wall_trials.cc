@@ -12,16 +12,24 @@ namespace atl::sandbox {
 namespace {
 
 using isolate::Monitor;
-using isolate::SystemCalls;
+using isolate::Platform;
 using isolate::Virtualization;
 
 constexpr std::chrono::seconds kRest{2};
 constexpr std::chrono::seconds kFailurePause{60};
 constexpr isolate::WallLimits kLimits{
     .cpu_millis = 1000, .memory_bytes = 64ull << 20, .pids = 32, .disk_bytes = 32ull << 20};
+// When gVisor was seen not to run, for the host may have been too busy.
+constexpr std::chrono::minutes kSecondLook{5};
+constexpr std::string_view kNotLaunched = "isolate_failed";
 constexpr std::string_view kNoDevice = "hardware_virtualization_unavailable";
 
 }  // namespace
+
+WallTrials::WallTrials(Services& services, Templates& templates, Plan plan)
+    : services_(services), templates_(templates), plan_(std::move(plan)) {
+  templates_.findings().first_platform = plan_.platforms.front();
+}
 
 Task<void> WallTrials::run() {
   boost::asio::steady_timer pause(services_.executor);
@@ -48,7 +56,7 @@ bool WallTrials::is_final(const Result<void>& answered, const Trial& trial,
 
 Task<void> WallTrials::try_machine() {
   std::optional<Digest> image = templates_.offered().machine;
-  auto& found = templates_.findings().hardware;
+  const auto& found = templates_.findings().hardware;
   bool known = found && found->image == image;
   if (!image || known || services_.clock.steady_now() < machine_not_before_) co_return;
   Trial trial{.monitor = {*image, Monitor::Kind::kMachine, Virtualization::kHardware},
@@ -61,30 +69,34 @@ Task<void> WallTrials::try_machine() {
   log_info(booted ? "machines have the host's processor" : "machines are emulated",
            {{"reason", reason}});
   auto virtualization = booted ? Virtualization::kHardware : Virtualization::kEmulated;
-  found = HardwareFinding{*image, virtualization, reason};
+  templates_.findings().hardware = HardwareFinding{*image, virtualization, reason};
 }
 
 Task<void> WallTrials::try_sentry() {
   std::optional<Digest> image = templates_.sentry_image();
-  auto& found = templates_.findings().system_calls;
-  bool known = found && found->image == image;
-  if (!image || known || services_.clock.steady_now() < sentry_not_before_) co_return;
-  SystemCallsFinding finding{*image, std::nullopt, ""};
-  for (SystemCalls way : plan_.ways) {
-    bool traces = way == SystemCalls::kPtrace;
-    Trial trial{.monitor = {.image = *image, .kind = Monitor::Kind::kSentry, .system_calls = way},
+  const auto& found = templates_.findings().platform;
+  bool known = found && found->image == image && found->platform;
+  bool is_other = found && found->image != image;
+  bool rests = !is_other && services_.clock.steady_now() < sentry_not_before_;
+  if (!image || known || rests) co_return;
+  PlatformFinding finding{*image, std::nullopt, ""};
+  if (plan_.platforms.front() != Platform::kSystrap) finding.reason = "systrap is switched off";
+  for (Platform platform : plan_.platforms) {
+    bool traces = platform == Platform::kPtrace;
+    Trial trial{.monitor = {.image = *image, .kind = Monitor::Kind::kSentry, .platform = platform},
                 .time = plan_.sentry_time,
                 .who = traces ? "a sentry by ptrace" : "a sentry by systrap"};
     auto answered = co_await launch(trial);
-    if (!is_final(answered, trial, sentry_not_before_)) co_return;
-    if (answered) finding.system_calls = way;
+    bool refused = !answered && answered.error().reason() == kNotLaunched;
+    if (!refused && !is_final(answered, trial, sentry_not_before_)) co_return;
+    if (answered) finding.platform = platform;
     if (answered) break;
     if (!finding.reason.empty()) finding.reason += "; ";
     finding.reason += answered.error().message();
   }
-  log_info(finding.system_calls ? "gVisor runs" : "gVisor does not run",
-           {{"reason", finding.reason}});
-  found = std::move(finding);
+  log_info(finding.platform ? "gVisor runs" : "gVisor does not run", {{"reason", finding.reason}});
+  if (!finding.platform) sentry_not_before_ = services_.clock.steady_now() + kSecondLook;
+  templates_.findings().platform = std::move(finding);
 }
 
 // Its disk is the image of what runs it: the agent needs nothing of it.
@@ -95,7 +107,9 @@ Task<Result<void>> WallTrials::launch(Trial trial) {
   auto launched = co_await services_.driver.launch(spec);
   if (!launched && launched.error().reason() == kNoDevice)
     co_return Error(Code::kUnsupported, "this host has no /dev/kvm");
-  if (!launched) co_return Error(Code::kUnavailable, launched.error().message());
+  if (!launched)
+    co_return Error(Code::kUnavailable, launched.error().message())
+        .with_reason(launched.error().reason());
   auto answered = co_await await_agent(spec.id, spec.nonce, trial);
   auto removed = co_await services_.driver.remove(spec.id);
   // The next start removes it: no row knows it.
@@ -108,6 +122,8 @@ Task<Result<void>> WallTrials::await_agent(SandboxId id, isolate::Nonce nonce, T
     return Error(Code::kUnsupported, fmt::format("{} {}", who, what));
   };
   auto socket = co_await services_.driver.connect_agent(id);
+  if (!socket && socket.error().code() != Code::kNotFound)
+    co_return Error(Code::kUnavailable, socket.error().message());
   if (!socket) co_return failed("ended at once");
   auto link = std::make_shared<isolate::AgentLink>(std::move(*socket));
   auto timed_out = std::make_shared<bool>(false);

@@ -26,12 +26,11 @@ class WallTrials {
     // What one has to answer. For machines none: KVM is not tried, and they are emulated.
     std::chrono::seconds machine_time;
     std::chrono::seconds sentry_time{30};
-    // The first that runs is taken.
-    std::vector<isolate::SystemCalls> ways{isolate::SystemCalls::kSystrap,
-                                           isolate::SystemCalls::kPtrace};
+    // The first that runs is taken; never none.
+    std::vector<isolate::Platform> platforms{isolate::Platform::kSystrap,
+                                             isolate::Platform::kPtrace};
   };
-  WallTrials(Services& services, Templates& templates, Plan plan)
-      : services_(services), templates_(templates), plan_(std::move(plan)) {}
+  WallTrials(Services& services, Templates& templates, Plan plan);
 
   // Tries the images that there are now, if they were not; the templates know what was found.
   Task<void> try_newest();

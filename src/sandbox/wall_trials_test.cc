@@ -7,7 +7,7 @@
 namespace atl::sandbox {
 namespace {
 
-using isolate::SystemCalls;
+using isolate::Platform;
 using isolate::Virtualization;
 using Trial = isolate::FakeDriver::Trial;
 
@@ -41,9 +41,9 @@ class WallTrialsTest : public testing::Test {
 
   // Of gVisor.
   bool is_offered() { return templates().offered().sentry.has_value(); }
-  SystemCalls way() { return templates().offered().system_calls; }
+  Platform way() { return templates().offered().platform; }
   std::string why() {
-    return templates().findings().system_calls ? templates().findings().system_calls->reason : "-";
+    return templates().findings().platform ? templates().findings().platform->reason : "-";
   }
 
   TestBed bed_;
@@ -130,7 +130,7 @@ TEST_F(WallTrialsTest, GvisorIsTriedOnceAndIsBySystrapWhereThatRuns) {
   EXPECT_TRUE(is_offered()) << "until it is known";
   try_newest();
   EXPECT_TRUE(is_offered());
-  EXPECT_EQ(way(), SystemCalls::kSystrap);
+  EXPECT_EQ(way(), Platform::kSystrap);
   EXPECT_EQ(why(), "");
   EXPECT_EQ(isolates(), 0u);
   try_newest();
@@ -142,7 +142,7 @@ TEST_F(WallTrialsTest, GvisorIsByPtraceWhereSystrapDoesNotRun) {
   bed_.driver->systrap = Trial::kEnds;
   try_newest();
   EXPECT_TRUE(is_offered());
-  EXPECT_EQ(way(), SystemCalls::kPtrace);
+  EXPECT_EQ(way(), Platform::kPtrace);
   EXPECT_EQ(why(), "a sentry by systrap ended before it answered");
   EXPECT_EQ(isolates(), 0u);
 }
@@ -167,16 +167,48 @@ TEST_F(WallTrialsTest, GvisorThatDoesNotRunIsNotOfferedAndARefusalSaysWhy) {
   EXPECT_TRUE(is_offered()) << "another image was not tried";
 }
 
+TEST_F(WallTrialsTest, GvisorThatDidNotRunIsTriedAgainAfterAWhile) {
+  install('e', "gvisor");
+  bed_.driver->systrap = bed_.driver->ptrace = Trial::kEnds;
+  WallTrials trial(bed_.sandboxes().services(), templates(), {std::chrono::seconds(1)});
+  bed_.run(tried(trial));
+  bed_.driver->systrap = Trial::kWorks;
+  bed_.run(tried(trial));
+  EXPECT_FALSE(is_offered()) << "not at once";
+  bed_.clock.advance(std::chrono::minutes(10));
+  bed_.run(tried(trial));
+  EXPECT_TRUE(is_offered());
+  EXPECT_EQ(way(), Platform::kSystrap);
+}
+
+TEST_F(WallTrialsTest, GvisorThatEndsBeforeItIsLaunchedIsTriedByPtrace) {
+  install('e', "gvisor");
+  bed_.driver->next_launch_error = Error(Code::kUnavailable, "no").with_reason("isolate_failed");
+  try_newest();
+  EXPECT_EQ(way(), Platform::kPtrace);
+  EXPECT_EQ(why(), "no");
+}
+
+TEST_F(WallTrialsTest, GvisorThatMayOnlyTraceDoesSoBeforeItWasTriedToo) {
+  install('e', "gvisor");
+  WallTrials trial(bed_.sandboxes().services(), templates(),
+                   {.machine_time = std::chrono::seconds(1), .platforms = {Platform::kPtrace}});
+  EXPECT_EQ(way(), Platform::kPtrace);
+  bed_.run(tried(trial));
+  EXPECT_EQ(way(), Platform::kPtrace);
+  EXPECT_EQ(why(), "systrap is switched off");
+}
+
 TEST_F(WallTrialsTest, GvisorThatCouldNotBeLaunchedIsTriedAgain) {
   install('e', "gvisor");
   bed_.driver->next_launch_error = Error(Code::kExhausted, "the host is full");
   WallTrials trial(bed_.sandboxes().services(), templates(),
                    {.machine_time = std::chrono::seconds(1)});
   bed_.run(tried(trial));
-  EXPECT_FALSE(templates().findings().system_calls);
+  EXPECT_FALSE(templates().findings().platform);
   bed_.clock.advance(std::chrono::minutes(2));
   bed_.run(tried(trial));
-  EXPECT_TRUE(templates().findings().system_calls);
+  EXPECT_TRUE(templates().findings().platform);
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST_F(RebornAgents, AnUnderstudyRunsAProgramToItsEnd) {
   say_hello({{kWaiting, 0, 0, 0}, {kUnderstudy, 0, 0, 0}});
   say(agent::encode_started(kUnderstudy, kPid + 1));
   say(agent::encode_started(kWaiting, kPid));
-  for (int i = 0; i < 2; ++i) say_ready();
+  say_ready();
   say_ready();  // the understudy, when the machine has rested
   say(agent::encode(kUnderstudy, agent::Output{agent::Stream::kStdout, 0, "1\n"}));
   say(agent::encode(kUnderstudy, agent::Exit{}));

@@ -122,6 +122,7 @@ TEST_F(WarmPools, MachinesAreTakenWithTheLimitsThatTheyHave) {
   ASSERT_TRUE(created.ok()) << created.error().message();
   EXPECT_TRUE(created->timings.from_pool);
   EXPECT_EQ(created->sandbox->row().isolation, "microvm");
+  EXPECT_EQ(bed_.driver->freezes_and_thaws, 0u) << "it rests by itself, and wakes when it is asked";
   CreateSandbox other = bed_.create_request();
   other.memory_bytes = 99ull << 20;
   auto cold = create(other);

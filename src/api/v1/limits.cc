@@ -57,11 +57,11 @@ json::object machines_object(sandbox::Templates& templates) {
 
 // The same of gVisor's.
 json::object sentries_object(sandbox::Templates& templates) {
-  const auto& found = templates.findings().system_calls;
+  const auto& found = templates.findings().platform;
   bool known = found && found->image == templates.sentry_image();
-  if (!known || !found->system_calls)
+  if (!known || !found->platform)
     return {{"platform", nullptr}, {"reason", known ? found->reason : ""}};
-  bool traces = *found->system_calls == isolate::SystemCalls::kPtrace;
+  bool traces = *found->platform == isolate::Platform::kPtrace;
   return {{"platform", traces ? "ptrace" : "systrap"}, {"reason", found->reason}};
 }
 
