@@ -30,10 +30,10 @@ bool is_up(const Sandbox& sandbox) {
 
 // Between the choice of the wall and the launch, or in the life of the sandbox.
 Error monitor_missing(Templates& templates, const store::SandboxRow& row) {
-  const std::string failure = templates.offered().sentry_failure;
+  std::string failure = templates.offered().sentry_failure;
   if (row.isolation == "gvisor" && !failure.empty())
-    return Error(Code::kUnavailable, "gvisor does not run: " + failure)
-        .with_reason("image_missing");
+    return Error(Code::kUnsupported, "gvisor was tried and does not run: " + failure)
+        .with_reason("isolation_unavailable");
   return Error(Code::kUnavailable, "the image of what runs " + row.isolation + " is gone")
       .with_reason("image_missing");
 }

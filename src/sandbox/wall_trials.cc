@@ -76,9 +76,9 @@ Task<void> WallTrials::try_sentry() {
   std::optional<Digest> image = templates_.sentry_image();
   const auto& found = templates_.findings().platform;
   bool known = found && found->image == image && found->platform;
-  bool is_other = found && found->image != image;
-  bool rests = !is_other && services_.clock.steady_now() < sentry_not_before_;
+  bool rests = sentry_last_ == image && services_.clock.steady_now() < sentry_not_before_;
   if (!image || known || rests) co_return;
+  sentry_last_ = image;
   PlatformFinding finding{*image, std::nullopt, ""};
   if (plan_.platforms.front() != Platform::kSystrap) finding.reason = "systrap is switched off";
   for (Platform platform : plan_.platforms) {

@@ -5,10 +5,11 @@
 // Machines: whether they have the host's processor (KVM); some devices cannot boot a kernel, and
 // hang. Until it is known, and if it fails, machines are emulated.
 // gVisor: how its sentry takes hold of programs' system calls, by seccomp (systrap) or, where that
-// does not run, by ptrace. Until it is known by seccomp; if neither runs, the wall is not offered.
+// does not run, by ptrace. Until it is known by the first that is allowed; if none runs, the wall
+// is not offered, and it is tried again after a while.
 //
-// Tried once for each image of what runs them, in the life of this process; never while a request
-// waits. One thread.
+// What was found holds for that image of what runs them, in the life of this process. Never tried
+// while a request waits. One thread.
 #pragma once
 
 #include <chrono>
@@ -54,6 +55,7 @@ class WallTrials {
   Templates& templates_;
   Plan plan_;
   SteadyTime machine_not_before_ = {};
+  std::optional<Digest> sentry_last_;  // that was tried, and not again before:
   SteadyTime sentry_not_before_ = {};
 };
 

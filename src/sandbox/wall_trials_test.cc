@@ -181,6 +181,20 @@ TEST_F(WallTrialsTest, GvisorThatDidNotRunIsTriedAgainAfterAWhile) {
   EXPECT_EQ(way(), Platform::kSystrap);
 }
 
+TEST_F(WallTrialsTest, ANewImageOfGvisorThatCannotBeLaunchedIsNotTriedAgainAtOnce) {
+  install('e', "gvisor");
+  WallTrials trial(bed_.sandboxes().services(), templates(), {std::chrono::seconds(1)});
+  bed_.run(tried(trial));
+  install('f', "gvisor");
+  bed_.driver->next_launch_error = Error(Code::kExhausted, "the host is full");
+  bed_.run(tried(trial));
+  bed_.run(tried(trial));
+  EXPECT_EQ(launched(), 1u);
+  bed_.clock.advance(std::chrono::minutes(2));
+  bed_.run(tried(trial));
+  EXPECT_EQ(launched(), 2u);
+}
+
 TEST_F(WallTrialsTest, GvisorThatEndsBeforeItIsLaunchedIsTriedByPtrace) {
   install('e', "gvisor");
   bed_.driver->next_launch_error = Error(Code::kUnavailable, "no").with_reason("isolate_failed");
