@@ -89,6 +89,7 @@ std::vector<std::string> command(const Debootstrap& order) {
   std::vector<std::string> words = {
       "/usr/bin/mmdebstrap", "--mode=unshare",          "--format=tar",
       "--variant=essential", "--skip=essential/unlink", "--skip=chroot/mount/sys"};
+  words.push_back("--aptopt=Acquire::Retries \"5\";");  // the host may say otherwise below
   for (const std::string& option : order.reach) words.push_back("--aptopt=" + option);
   words.push_back("--aptopt=APT::Install-Recommends \"false\";");
   for (const char* option : kDpkgOptions) words.push_back(std::string("--dpkgopt=") + option);

@@ -1,8 +1,10 @@
 #include "builder/http_get.h"
 
 #include <curl/curl.h>
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <thread>
 
 namespace atl::builder {
 namespace {
@@ -12,6 +14,9 @@ constexpr long kConnectSeconds = 30;
 // A transfer that is slower than this for so long has stalled.
 constexpr long kLeastBytesPerSecond = 1024;
 constexpr long kStallSeconds = 60;
+// A registry that does not answer, or says that it cannot now, is asked so often; the pause grows.
+constexpr int kMaxAttempts = 3;
+constexpr std::chrono::seconds kFirstPause{1};
 
 struct FreeList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
@@ -31,6 +36,7 @@ struct Transfer {
   const TakePart& take;
   std::string challenge = "";
   std::optional<Error> failure = {};
+  bool given = false;  // some of the body, which cannot be taken back
 
   long status() const {
     long found = 0;
@@ -40,6 +46,7 @@ struct Transfer {
   static size_t on_body(char* bytes, size_t, size_t count, void* data) {
     auto* self = static_cast<Transfer*>(data);
     if (self->status() != 200) return count;
+    self->given = true;
     auto taken = self->take({bytes, count});
     if (taken) return count;
     self->failure = taken.error();
@@ -72,6 +79,21 @@ void set_options(CURL* handle, const HttpGet& request, Transfer& transfer) {
   curl_easy_setopt(handle, CURLOPT_HEADERDATA, &transfer);
 }
 
+bool is_temporary(CURLcode code, const Transfer& transfer) {
+  if (transfer.given || transfer.failure) return false;
+  if (code != CURLE_OK) return true;
+  return transfer.status() == 429 || transfer.status() >= 500;
+}
+
+CURLcode perform(Transfer& transfer) {
+  auto pause = kFirstPause;
+  for (int attempt = 1;; attempt++, pause *= 2) {
+    CURLcode code = curl_easy_perform(transfer.handle);
+    if (attempt == kMaxAttempts || !is_temporary(code, transfer)) return code;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 }  // namespace
 
 Result<HttpAnswer> http_get(const HttpGet& request, const TakePart& take) {
@@ -88,7 +110,7 @@ Result<HttpAnswer> http_get(const HttpGet& request, const TakePart& take) {
   Transfer transfer{.handle = handle.get(), .take = take};
   set_options(handle.get(), request, transfer);
   curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
-  CURLcode code = curl_easy_perform(handle.get());
+  CURLcode code = perform(transfer);
   if (transfer.failure) return std::move(*transfer.failure);
   if (code != CURLE_OK)
     return Error(Code::kUnavailable, request.url + ": " + curl_easy_strerror(code));
