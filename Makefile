@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart test test-long bench format down clean install images
+.PHONY: help setup build quickstart check one test test-long bench format down clean install images
 
 # What was compiled in one clone need not be compiled in another.
 export CCACHE_BASEDIR := $(CURDIR)
@@ -11,10 +11,8 @@ export CCACHE_NOHASHDIR := 1
 PREFIX ?= /usr/local
 PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary atoll-builder atoll-egress
 RELEASE := build/release
-TEMPLATES := $(patsubst templates/%/template.toml,%,$(wildcard templates/*/template.toml))
-# Whose images are built: of quickstart and bench, of the tests, of the long tests.
+# Whose images `make images` builds.
 IMAGES ?= python toolbox
-TEST_IMAGES := python toolbox bash cpp-algorithm
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,7 +24,7 @@ build: setup ## build the programs into build/release/bin
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target $(PROGRAMS) selftest-image
 
-# For the tests. Built once; a template that did not change costs some milliseconds.
+# Built once; a template that did not change costs some milliseconds. Tests build their own (tools/test).
 images:
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target atoll-builder >/dev/null
@@ -35,15 +33,18 @@ images:
 quickstart: build ## start Atoll on 127.0.0.1:4700 and run the first sandbox
 	@tools/quickstart
 
-test: ## run every test; the last line counts them
-	@tools/setup test
-	@$(MAKE) --no-print-directory images IMAGES="$(TEST_IMAGES)"
-	@for wall in gvisor gvisor-debian microvm; do tools/build-template "templates/$$wall" build/images || echo "$$wall is not tried: its image was not built"; done
+check: ## seconds: unit tests of what changed (or FOLDERS="store http") and of its users, tidy
+	@tools/check $(FOLDERS)
+
+one: ## tests by name: make one T='WarmPools.*' or T=RunTest.test_output
+	@tools/check --one '$(T)'
+
+test: ## run the tests that every change must pass; the last line counts them
+	@timeout 900 tools/setup test
 	@tools/test
 
-test-long: ## the same with the long variants of the tests, and in a guest with Linux 6.1
-	@tools/setup test-long
-	@$(MAKE) --no-print-directory images IMAGES="$(TEMPLATES)"
+test-long: ## all tests, with their long variants, and in a guest with Linux 6.1
+	@timeout 900 tools/setup test-long
 	@tools/test --long
 
 bench: ## measure what SPECIFICATION.md promises, next to peers

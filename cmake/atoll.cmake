@@ -105,6 +105,16 @@ function(atoll_program name)
   endif()
 endfunction()
 
+# Last in a directory with tests: tells each of them where to report its methods (tools/test_run/reports.py).
+function(atoll_report_tests)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(name ${tests})
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+      "GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/reports/${name}.xml"
+      "ATOLL_TEST_REPORT=${CMAKE_BINARY_DIR}/reports/${name}.jsonl")
+  endforeach()
+endfunction()
+
 function(atoll_unit_tests folder)
   cmake_parse_arguments(A "" "" "DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc */*_test.cc)
@@ -117,4 +127,5 @@ function(atoll_unit_tests folder)
   target_link_libraries(${folder}_test PRIVATE ${folder} ${A_DEPS} GTest::gtest GTest::gtest_main)
   add_test(NAME ${folder} COMMAND ${folder}_test)
   atoll_sanitize_test(${folder} ${folder}_test ${folder})
+  atoll_report_tests()
 endfunction()

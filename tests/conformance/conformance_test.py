@@ -60,8 +60,10 @@ class Conformance(atoll.SystemTest):
             return FAILED
 
     def test_every_wall_behaves_as_documented(self):
-        self.assertTrue(self.offers("jail"), "every host has the jail")
         walls = {wall: self.offers(wall) for wall in WALLS}
+        # Those whose image `make test` has built. Every host has the jail.
+        for wall in os.environ.get("ATOLL_REQUIRE_ISOLATION", "jail").split(","):
+            self.assertTrue(walls[wall], f"{wall} is not offered")
         table = {name: [self.try_out(wall, name, function) if walls[wall] else ABSENT
                         for wall in WALLS] for name, function in BEHAVIOURS}
         width = max(len(name) for name in table)

@@ -7,9 +7,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
 import clients
+
+sys.path.insert(0, os.path.join(clients.ROOT, "tests", "system"))
+import reporting  # noqa: E402
 
 clients.enter_python()
 
@@ -97,4 +101,4 @@ class Methods(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    reporting.main()
