@@ -75,13 +75,18 @@ def is_user(tree, other, file):
         names.update(file.path.split("/")[2:-1])  # data is used by its directory
     if is_build and any(is_built_name(tree, other, name) for name in names):
         return True
-    if any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", other.text) for name in names):
+    if any(has_word(other.text, name) for name in names):
         return True
     if not dirname(file.path).startswith(dirname(other.path)):
         return False
     if is_build and re.search(r"\b(unittest|pytest)\b", other.text) and DISCOVERED.match(file.name):
         return True
     return any(matches(other, pattern, file) for pattern in GLOB.findall(other.text))
+
+
+def has_word(text, word):
+    """The second look, which is slow, only where the first finds something."""
+    return word in text and re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None
 
 
 def is_built_name(tree, build, name):
@@ -91,14 +96,14 @@ def is_built_name(tree, build, name):
         if not before + after or not name.startswith(before) or not name.endswith(after):
             continue
         value = name[len(before) : len(name) - len(after)]
-        is_listed = re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", build.text)
-        if is_listed or is_beside(tree, build, value):
+        if has_word(build.text, value) or is_beside(tree, build, value):
             return True
     return False
 
 
 def is_beside(tree, build, stem):
-    return any(file.stem == stem and dirname(file.path) == dirname(build.path) for file in tree)
+    folder = dirname(build.path)
+    return any(file.stem == stem and dirname(file.path) == folder for file in tree)
 
 
 def matches(other, pattern, file):

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 CPP_ENDINGS = (".cc", ".h", ".c")
@@ -33,11 +34,11 @@ class File:
             self._lines = self.text.splitlines()
         return self._lines
 
-    @property
+    @cached_property
     def name(self):
         return PurePosixPath(self.path).name
 
-    @property
+    @cached_property
     def stem(self):
         return PurePosixPath(self.path).stem
 
