@@ -43,9 +43,9 @@ test: ## run the tests that every change must pass; the last line counts them
 	@timeout 900 tools/setup test
 	@tools/test
 
-test-long: ## all tests, with their long variants, and in a guest with Linux 6.1
+test-long: ## all tests, in their long variants, and in a guest with Linux 6.1; or PARTS="gvisor agent"
 	@timeout 900 tools/setup test-long
-	@tools/test --long
+	@tools/test --long $(PARTS)
 
 bench: ## measure what SPECIFICATION.md promises, next to peers
 	@tools/setup bench
