@@ -28,6 +28,7 @@
 #include "api/v1/seals.h"
 #include "api/v1/snapshots.h"
 #include "api/v1/usage.h"
+#include "async/spawn.h"
 #include "http/client.h"
 #include "http/server.h"
 #include "sandbox/test_bed.h"
@@ -66,7 +67,7 @@ class TestServer {
     server_ = std::move(*listening);
     port = server_->port();
     // detached: owned by this server, whose destructor waits for it
-    boost::asio::co_spawn(bed.context(), run_server(), boost::asio::detached);
+    spawn(bed.context().get_executor(), run_server());
     thread_ = std::thread([this] {
       while (!done_) bed.step();
     });

@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -39,6 +37,7 @@
 #include "api/v1/tenants.h"
 #include "api/v1/usage.h"
 #include "api/v1/volumes.h"
+#include "async/spawn.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/file.h"
@@ -101,7 +100,7 @@ Task<void> tend_machines(sandbox::WallTrials& trials, sandbox::WarmPool* pool) {
   co_await trials.try_newest();
   auto executor = co_await asio::this_coro::executor;
   // detached: the daemon's own life, as this
-  asio::co_spawn(executor, trials.run(), asio::detached);
+  spawn(executor, trials.run());
   if (pool != nullptr) co_await pool->run(sandbox::WarmPool::Walls::kMachines);
 }
 
@@ -126,8 +125,8 @@ Task<void> take_up(Served served, const Options& options, std::function<void()> 
   auto filling = sandboxes.pool().run(sandbox::WarmPool::Walls::kJails);
   auto machines = tend_machines(trials, options.warm_pool ? &sandboxes.pool() : nullptr);
   // detached: the daemon's own life, as this
-  if (options.warm_pool) asio::co_spawn(executor, std::move(filling), asio::detached);
-  asio::co_spawn(executor, std::move(machines), asio::detached);
+  if (options.warm_pool) spawn(executor, std::move(filling));
+  spawn(executor, std::move(machines));
   while (true) {
     co_await sandboxes.wait_due();
     co_await sandboxes.sweep();
@@ -310,13 +309,13 @@ Result<void> run_daemon(const Options& options) {
 
   sandbox::WallTrials trials(services, templates, trial_plan(options));
   // detached: these are the daemon's own life and end with context.stop()
-  asio::co_spawn(context, serve(*server, context), asio::detached);
-  if (tls) asio::co_spawn(context, tls->run(), asio::detached);
-  asio::co_spawn(context, stop_on_signal(*server, tls.get()), asio::detached);
+  spawn(context.get_executor(), serve(*server, context));
+  if (tls) spawn(context.get_executor(), tls->run());
+  spawn(context.get_executor(), stop_on_signal(*server, tls.get()));
   // detached: the daemon's own life too
-  auto connect = [&] { asio::co_spawn(context, driver.egress().run(), asio::detached); };
+  auto connect = [&] { spawn(context.get_executor(), driver.egress().run()); };
   Served served{sandboxes, snapshots, seals, builds, idempotency, router, trials};
-  asio::co_spawn(context, take_up(served, options, connect), asio::detached);
+  spawn(context.get_executor(), take_up(served, options, connect));
   context.run();
   ledger.finish();
   log_info("stopped");

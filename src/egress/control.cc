@@ -7,10 +7,9 @@
 #include <array>
 #include <set>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "async/spawn.h"
 #include "base/log.h"
 #include "egress/policy_json.h"
 #include "egress/put_secret.h"
@@ -52,7 +51,7 @@ Task<void> Control::run() {
       continue;
     }
     // detached: owns its connection and ends with it
-    asio::co_spawn(surroundings_.executor, serve(std::move(accepted)), asio::detached);
+    spawn(surroundings_.executor, serve(std::move(accepted)));
   }
 }
 

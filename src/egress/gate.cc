@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-
+#include "async/spawn.h"
 #include "base/log.h"
 #include "egress/dns_server.h"
 #include "egress/refusal.h"
@@ -84,10 +82,10 @@ Result<void> Gate::serve(linux::NetworkSockets sockets) {
     auto task = is_dns(i) ? answer_questions(self, socket)
                           : accept_connections(self, socket, is_dns_stream(i));
     // detached: owns a share of the gate and ends when its socket is closed
-    asio::co_spawn(surroundings_.executor, std::move(task), asio::detached);
+    spawn(surroundings_.executor, std::move(task));
   }
   // detached: owns a share too
-  asio::co_spawn(surroundings_.executor, read_refusals(self), asio::detached);
+  spawn(surroundings_.executor, read_refusals(self));
   return {};
 }
 
@@ -151,7 +149,7 @@ Result<void> Gate::record(const AuditRow& row) {
     if (!tally_waits_ && !closed_) {
       tally_waits_ = true;
       // detached: owns a share of the gate and ends in a second
-      asio::co_spawn(surroundings_.executor, flush_tally(shared_from_this()), asio::detached);
+      spawn(surroundings_.executor, flush_tally(shared_from_this()));
     }
     return {};
   }
@@ -233,7 +231,7 @@ Task<void> Gate::accept_connections([[maybe_unused]] std::shared_ptr<Gate> self,
       auto task = dns ? serve_dns_stream(self, std::move(accepted))
                       : relay_connection(self, std::move(accepted));
       // detached: owns its connection and a share of the gate
-      asio::co_spawn(surroundings_.executor, std::move(task), asio::detached);
+      spawn(surroundings_.executor, std::move(task));
     }
   }
 }

@@ -2,11 +2,10 @@
 
 #include <array>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/write.hpp>
 
+#include "async/spawn.h"
 #include "egress/refusal_page.h"
 #include "egress/server_trust.h"
 
@@ -200,9 +199,9 @@ Task<void> InspectedTls::carry() {
   auto executor = gate_.surroundings().executor;
   pumps_ = 2;
   // detached: each owns a share of this, and carry() waits for both
-  asio::co_spawn(executor, pump_requests(self), asio::detached);
+  spawn(executor, pump_requests(self));
   // detached: owns a share, as the other
-  asio::co_spawn(executor, pump_answers(self), asio::detached);
+  spawn(executor, pump_answers(self));
   while (pumps_ > 0) co_await both_done_.async_wait(kToken);
   if (!is_finished_ || !ends_.inside.is_open()) co_return;
   // The server's last word is passed on too: a body may have no other end.

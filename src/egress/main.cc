@@ -9,11 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
+#include "async/spawn.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "egress/control.h"
@@ -118,7 +117,7 @@ Result<void> run(const egress::Options& options) {
     context.stop();
   });
   // detached: the process owns it; ended by context.stop()
-  asio::co_spawn(context, control.run(), asio::detached);
+  spawn(context.get_executor(), control.run());
   log_info("serving", {{"client_uid", options.client_uid},
                        {"ceiling", ceiling ? options.ceiling.c_str() : "none"},
                        {"upstream", upstream ? options.upstream.c_str() : "none"}});

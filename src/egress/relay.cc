@@ -2,10 +2,9 @@
 
 #include <fcntl.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/write.hpp>
 
+#include "async/spawn.h"
 #include "base/log.h"
 #include "egress/inspected_tls.h"
 #include "egress/relayed_connection.h"
@@ -184,11 +183,11 @@ Task<void> Relay::carry() {
   pumps_ = 2;
   // detached: each owns a share of the relay, and run() waits for both
   if (requests_)
-    asio::co_spawn(executor, pump_requests(self), asio::detached);
+    spawn(executor, pump_requests(self));
   else  // owns a share too
-    asio::co_spawn(executor, pump(self, Flow::kOut), asio::detached);
+    spawn(executor, pump(self, Flow::kOut));
   // detached: owns a share, as the other
-  asio::co_spawn(executor, pump(self, Flow::kIn), asio::detached);
+  spawn(executor, pump(self, Flow::kIn));
   while (pumps_ > 0) co_await both_done_.async_wait(kToken);
   if (requests_) request_count_ = requests_->requests();
 }

@@ -7,11 +7,10 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "async/spawn.h"
 #include "base/log.h"
 #include "isolate/event.h"
 #include "linux/unix_socket.h"
@@ -92,7 +91,7 @@ void AgentLink::begin_writing(const std::shared_ptr<Shared>& shared) {
   shared->writing = true;
   // detached: the task owns a share of the state and ends when the queue is empty or the link
   // closed
-  asio::co_spawn(shared->socket.get_executor(), write_queue(shared), asio::detached);
+  spawn(shared->socket.get_executor(), write_queue(shared));
 }
 
 Task<Result<void>> AgentLink::send_with(std::string frame, int descriptor) {

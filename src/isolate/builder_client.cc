@@ -9,12 +9,11 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/generic/seq_packet_protocol.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "async/spawn.h"
 #include "base/file.h"
 #include "isolate/event.h"
 #include "linux/unix_socket.h"
@@ -102,7 +101,7 @@ Task<Result<BuiltImage>> BuilderClient::build(BuildOrder order,
   log_start.reset();
   auto reader = std::make_shared<LogReader>(executor_, std::move(log_end));
   // detached: it owns a share of the reader and ends with the log, whose other end the build has
-  asio::co_spawn(executor_, read_log(reader, std::move(log)), asio::detached);
+  spawn(executor_, read_log(reader, std::move(log)));
   asio::generic::seq_packet_protocol::socket socket(executor_);
   boost::system::error_code failure;
   socket.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), connected.get(), failure);

@@ -8,10 +8,10 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include "async/task.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "builder/protocol.h"
-#include "isolate/task.h"
 
 namespace atl::isolate {
 

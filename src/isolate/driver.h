@@ -15,13 +15,13 @@
 #include <boost/asio/local/stream_protocol.hpp>
 
 #include "agent/protocol.h"
+#include "async/task.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/snapshot_id.h"
 #include "isolate/egress_client.h"
 #include "isolate/monitor.h"
 #include "isolate/snapshot_keeper.h"
-#include "isolate/task.h"
 #include "isolate/volume_keeper.h"
 #include "isolate/wall_limits.h"
 

@@ -4,11 +4,10 @@
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "async/spawn.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "linux/unix_socket.h"
@@ -266,7 +265,7 @@ Task<void> EgressClient::run() {
     }
     link_ = *link;
     // detached: owns a share of the link and ends when its socket is closed
-    asio::co_spawn(executor_, read_replies(link_), asio::detached);
+    spawn(executor_, read_replies(link_));
     co_await tell_all();
     while (!link_->broken) co_await broken_.wait();
     log_warning("egress is away");

@@ -10,7 +10,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "isolate/task.h"
+#include "async/task.h"
 
 namespace atl {
 

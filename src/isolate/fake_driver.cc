@@ -6,13 +6,13 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+
+#include "async/spawn.h"
 
 namespace atl::isolate {
 
@@ -435,8 +435,7 @@ Task<Result<AgentSocket>> FakeDriver::connect_agent(SandboxId id) {
   Trial trial = found->second->trial;
   if (trial == Trial::kEnds) found->second->drop();
   // detached: the task owns a share of the agent and ends when its socket is closed
-  if (trial == Trial::kWorks)
-    asio::co_spawn(executor_, Agent::serve(found->second, theirs), asio::detached);
+  if (trial == Trial::kWorks) spawn(executor_, Agent::serve(found->second, theirs));
   co_return ours;
 }
 

@@ -1,9 +1,9 @@
 // What isolates use now. A driver that can tell is one of these too.
 #pragma once
 
+#include "async/task.h"
 #include "base/ids.h"
 #include "base/result.h"
-#include "isolate/task.h"
 #include "linux/resource_usage.h"
 
 namespace atl::isolate {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "async/task.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/snapshot_id.h"
-#include "isolate/task.h"
 
 namespace atl::isolate {
 

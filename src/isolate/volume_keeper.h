@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "async/task.h"
 #include "base/result.h"
 #include "base/volume_id.h"
-#include "isolate/task.h"
 #include "linux/volume_mounts.h"
 
 namespace atl::isolate {

@@ -7,10 +7,9 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "async/spawn.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "linux/unix_socket.h"
@@ -79,7 +78,7 @@ Result<std::shared_ptr<WardenClient::Link>> WardenClient::ensure_link() {
   (void)fd->release();
   link_ = std::make_shared<Link>(std::move(connected));
   // detached: the task owns a share of the link and ends when its socket is closed
-  asio::co_spawn(executor_, read_replies(link_), asio::detached);
+  spawn(executor_, read_replies(link_));
   return link_;
 }
 

@@ -13,11 +13,11 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/generic/seq_packet_protocol.hpp>
 
+#include "async/task.h"
 #include "base/fd.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "isolate/event.h"
-#include "isolate/task.h"
 #include "warden/protocol.h"
 
 namespace atl::isolate {

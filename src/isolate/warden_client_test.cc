@@ -10,11 +10,10 @@
 #include <functional>
 #include <thread>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
+#include "async/spawn.h"
 #include "base/file.h"
 #include "linux/unix_socket.h"
 
@@ -89,8 +88,7 @@ std::vector<Result<WardenClient::Answer>> ask_all(const std::string& directory,
   std::vector<std::optional<Result<WardenClient::Answer>>> slots(operations.size());
   for (size_t i = 0; i < operations.size(); ++i) {
     // detached: owned by this call, which runs the context until all have answered
-    boost::asio::co_spawn(context, ask_into(client, operations[i], slots[i]),
-                          boost::asio::detached);
+    spawn(context.get_executor(), ask_into(client, operations[i], slots[i]));
   }
   auto waiting = [&] {
     return std::any_of(slots.begin(), slots.end(), [](auto& slot) { return !slot.has_value(); });

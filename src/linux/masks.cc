@@ -33,14 +33,14 @@ constexpr const char* kMaskedDirectories[] = {"acpi", "asound", "driver", "scsi"
 // One call each, by a name relative to the root of procfs: the targets are the kernel's own, which
 // nobody can replace by a link. What this kernel does not have is no error. A directory where a
 // file is expected is (ENOTDIR), as is the reverse.
-Result<bool> bind(const std::string& source, const char* name) {
+Result<bool> bind_over(const std::string& source, const char* name) {
   if (mount(source.c_str(), name, nullptr, MS_BIND, nullptr) == 0) return true;
   if (errno == ENOENT) return false;
   return Error::system(std::string("cover /proc/") + name);
 }
 
 Result<void> write_protect(const char* name) {
-  ATOLL_TRY(bool there, bind(name, name));
+  ATOLL_TRY(bool there, bind_over(name, name));
   if (!there) return {};
   mount_attr read_only = {};
   read_only.attr_set = MOUNT_ATTR_RDONLY;
@@ -79,9 +79,9 @@ Result<void> mask_proc(int proc, const std::string& masks) {
   if (status.f_type != PROC_SUPER_MAGIC) return Error::from_errno("/proc is not procfs", EXDEV);
   if (fchdir(proc) != 0) return Error::system("chdir to /proc");
   for (const char* name : kReadOnly) ATOLL_TRY_VOID(write_protect(name));
-  for (const char* name : kMaskedFiles) ATOLL_TRY_VOID(bind(masks + "/" + kEmptyFile, name));
+  for (const char* name : kMaskedFiles) ATOLL_TRY_VOID(bind_over(masks + "/" + kEmptyFile, name));
   for (const char* name : kMaskedDirectories)
-    ATOLL_TRY_VOID(bind(masks + "/" + kEmptyDirectory, name));
+    ATOLL_TRY_VOID(bind_over(masks + "/" + kEmptyDirectory, name));
   return {};
 }
 

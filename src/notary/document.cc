@@ -29,7 +29,7 @@ Result<std::vector<std::string_view>> columns_of(std::string_view line) {
   return columns;
 }
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   std::string out = "\"";
   for (char letter : text) {
     if (letter == '"' || letter == '\\') out += '\\';
@@ -57,9 +57,9 @@ Result<std::string> digest_of(std::string_view digits) {
 
 Result<std::string> value_of(std::string_view text) {
   if (text == "-") return std::string("null");
-  if (!text.starts_with(kBlob)) return quoted(text);
+  if (!text.starts_with(kBlob)) return json_text(text);
   ATOLL_TRY(std::string digest, digest_of(text.substr(kBlob.size())));
-  return quoted(digest);
+  return json_text(digest);
 }
 
 }  // namespace
@@ -73,13 +73,13 @@ Result<std::string> make_document(std::string_view facts) {
     ATOLL_TRY(std::vector<std::string_view> columns, columns_of(facts.substr(0, end)));
     facts.remove_prefix(end + 1);
     if (columns[0] != "fact") {
-      head += "," + quoted(columns[0]) + ":" + quoted(columns[1]);
+      head += "," + json_text(columns[0]) + ":" + json_text(columns[1]);
       continue;
     }
     if (columns.size() != kMaxColumns) return malformed();
     ATOLL_TRY(std::string outside, value_of(columns[2]));
     ATOLL_TRY(std::string inside, value_of(columns[3]));
-    list += (list.empty() ? "" : ",") + ("{\"name\":" + quoted(columns[1])) +
+    list += (list.empty() ? "" : ",") + ("{\"name\":" + json_text(columns[1])) +
             ",\"outside\":" + outside + ",\"inside\":" + inside + "}";
   }
   return head + ",\"facts\":[" + list + "]}";

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "async/spawn.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -94,8 +95,7 @@ TEST(Admission, OfTwoHundredCreatesAtOnceExactlyTheBudgetSucceeds) {
     }
   };
   // detached: owned by this test, whose loop below waits for all
-  for (size_t i = 0; i < kCreates; ++i)
-    boost::asio::co_spawn(bed.context(), create(), boost::asio::detached);
+  for (size_t i = 0; i < kCreates; ++i) spawn(bed.context().get_executor(), create());
   for (int i = 0; i < 20'000 && made.size() + refused < kCreates; ++i) bed.step();
   EXPECT_EQ(made.size(), bed.budget.sandboxes);
   EXPECT_EQ(refused, kCreates - bed.budget.sandboxes);

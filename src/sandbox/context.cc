@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-
+#include "async/spawn.h"
 #include "base/log.h"
 #include "sandbox/context_language.h"
 
@@ -212,8 +210,7 @@ void Context::begin_next() {
   queue_.pop_front();
   beginning_ = run;
   // detached: one write; owns all that it uses
-  boost::asio::co_spawn(services_.executor, begin(shared_from_this(), std::move(run)),
-                        boost::asio::detached);
+  spawn(services_.executor, begin(shared_from_this(), std::move(run)));
 }
 
 void Context::set_begun(ContextRun& run) {
@@ -262,7 +259,7 @@ void Context::send(std::shared_ptr<ContextRun> run) {
   auto delivery = deliver(sandbox_.lock(), execs_.control(), exec_, run_message(row_.language, row),
                           row.input_offset);
   // detached: owns the message, and ends with the exec or when all is sent
-  boost::asio::co_spawn(services_.executor, std::move(delivery), boost::asio::detached);
+  spawn(services_.executor, std::move(delivery));
   poke();
 }
 
@@ -306,7 +303,7 @@ void Context::store(const store::RunRow& row) {
     if (!stored) log_error("the end of a run could not be stored", {stored.error()});
   };
   // detached: one write, which owns its row
-  boost::asio::co_spawn(services_.executor, update(services_.ledger, row), boost::asio::detached);
+  spawn(services_.executor, update(services_.ledger, row));
 }
 
 void Context::fail_queue(Verdict verdict, const std::string& failure) {
@@ -463,7 +460,7 @@ Task<std::optional<std::string>> Context::complete(std::string code) {
   auto delivery =
       deliver(sandbox_.lock(), execs_.control(), exec_, speech_line(fields), exec_->input().taken);
   // detached: owns the message, and ends with the exec or when all is sent
-  boost::asio::co_spawn(services_.executor, std::move(delivery), boost::asio::detached);
+  spawn(services_.executor, std::move(delivery));
   SteadyTime deadline = now() + kCompletionTime;
   while (!completion_ && exec_) {
     bool changed = co_await changed_.wait_until(deadline);

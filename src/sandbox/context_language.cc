@@ -8,7 +8,7 @@ namespace atl::sandbox {
 namespace {
 
 // For a shell, which would be slow to take a line of speech apart: it is told in its own words.
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string word = "'";
   for (char c : text) {
     if (c == '\'') {
@@ -25,8 +25,9 @@ std::string quoted(std::string_view text) {
 // input, which is what we tell it.
 std::string shell_line(const store::RunRow& run, const std::vector<std::string>& variables) {
   std::string line = "_atoll_current=" + std::to_string(run.number) + "; ";
-  for (const std::string& variable : variables) line += "_atoll_with " + quoted(variable) + "; ";
-  line += "eval " + quoted(run.code) + " </dev/null 5>&-; _atoll_end $?\n";
+  for (const std::string& variable : variables)
+    line += "_atoll_with " + shell_quoted(variable) + "; ";
+  line += "eval " + shell_quoted(run.code) + " </dev/null 5>&-; _atoll_end $?\n";
   return line;
 }
 

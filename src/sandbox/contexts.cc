@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-
+#include "async/spawn.h"
 #include "sandbox/context_language.h"
 
 namespace atl::sandbox {
@@ -24,8 +22,7 @@ Contexts::Contexts(Services& services, ExecTable& execs, const store::SandboxRow
 
 void Contexts::tend(std::shared_ptr<Context> context) {
   // detached: owns a share of the context and of the sandbox, and ends with it
-  boost::asio::co_spawn(services_.executor, Context::tend(std::move(context)),
-                        boost::asio::detached);
+  spawn(services_.executor, Context::tend(std::move(context)));
 }
 
 Task<Result<std::shared_ptr<Context>>> Contexts::create(std::shared_ptr<void> sandbox,

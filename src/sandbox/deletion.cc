@@ -1,7 +1,6 @@
 // Sandboxes that end: by a request, in time, or because their create failed.
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 
+#include "async/spawn.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/artifacts.h"
@@ -60,7 +59,7 @@ Task<void> Sandboxes::retire(std::shared_ptr<Sandbox> sandbox) {
     all.due_.notify_all();
   };
   // detached: owned by this object, whose sweep finishes what it cannot
-  boost::asio::co_spawn(services_.executor, finish(*this, sandbox), boost::asio::detached);
+  spawn(services_.executor, finish(*this, sandbox));
 }
 
 Task<Result<void>> Sandboxes::begin_delete(std::shared_ptr<Sandbox> sandbox) {

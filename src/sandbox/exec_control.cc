@@ -2,9 +2,7 @@
 
 #include <signal.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-
+#include "async/spawn.h"
 #include "base/log.h"
 
 namespace atl::sandbox {
@@ -102,9 +100,7 @@ void ExecControl::begin(const WaitingProgram& waiting, const ExecRequest& reques
     return;
   }
   // detached: owns the channel, which ends with the program or the stream
-  boost::asio::co_spawn(channels_->executor(),
-                        deliver(std::move(*channel), beginning_message(request)),
-                        boost::asio::detached);
+  spawn(channels_->executor(), deliver(std::move(*channel), beginning_message(request)));
   if (!request.input.empty())
     link_->send(agent::encode(waiting.number, agent::Input{0, request.input}));
   if (request.input_mode == agent::InputMode::kEnds)

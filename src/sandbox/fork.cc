@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-
+#include "async/spawn.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/context_language.h"
@@ -110,7 +108,7 @@ Task<void> make_all(Sandboxes& sandboxes, std::shared_ptr<Batch> batch) {
   for (uint32_t begun = batch->workers; begun > 0; --begun) {
     auto worker = work(sandboxes, batch);
     // detached: owns a share of the batch, which is waited for below
-    boost::asio::co_spawn(executor, std::move(worker), boost::asio::detached);
+    spawn(executor, std::move(worker));
   }
   while (batch->workers > 0) co_await batch->changed.wait();
 }

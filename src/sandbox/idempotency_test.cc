@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "async/spawn.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -31,7 +32,7 @@ TEST(Idempotency, WhoeverComesMeanwhileWaitsForTheAnswer) {
     second.emplace(std::move(turn));
   };
   // detached: owned by this test, which waits for it
-  boost::asio::co_spawn(bed.context(), wait(), boost::asio::detached);
+  spawn(bed.context().get_executor(), wait());
   bed.settle();
   EXPECT_FALSE(second.has_value());
   auto other = bed.run(idempotency.take(kKey, "another request"));
@@ -57,7 +58,7 @@ TEST(Idempotency, ErrorIsGivenToAllWhoWaitedAndTheKeyIsFree) {
     auto first = bed.run(idempotency.take(kKey, "request"));
     ASSERT_TRUE(first.ok());
     // detached: owned by this test, which waits for it
-    boost::asio::co_spawn(bed.context(), wait(), boost::asio::detached);
+    spawn(bed.context().get_executor(), wait());
     bed.settle();
     Error full = Error(Code::kExhausted, "full").with_reason("no_capacity");
     ASSERT_TRUE(bed.run(idempotency.fail(*first, full)).ok());

@@ -9,16 +9,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
-#include "isolate/task.h"
+#include "async/pool_job.h"
 #include "store/catalog.h"
 
 namespace atl::sandbox {
@@ -34,24 +30,11 @@ class Ledger {
 
   template <typename Work>
   Task<std::invoke_result_t<Work, store::Catalog&>> run(Work work) {
-    // Shared, because the job may still be running when the asker is destroyed at shutdown.
-    auto result = std::make_shared<std::optional<std::invoke_result_t<Work, store::Catalog&>>>();
-    auto job = invoke(std::move(work), *catalog_, result);
-    auto executor = thread_.get_executor();
-    // A job that is cancelled before its turn would not be done, and its row never stored.
-    auto undisturbed = boost::asio::bind_cancellation_slot(boost::asio::cancellation_slot(),
-                                                           boost::asio::use_awaitable);
-    co_await boost::asio::co_spawn(executor, std::move(job), undisturbed);
-    co_return std::move(**result);
+    auto job = [work = std::move(work), &catalog = *catalog_]() mutable { return work(catalog); };
+    return run_on(thread_, std::move(job));
   }
 
  private:
-  template <typename Work, typename Slot>
-  static Task<void> invoke(Work work, store::Catalog& catalog, Slot slot) {
-    slot->emplace(work(catalog));
-    co_return;
-  }
-
   std::unique_ptr<store::Catalog> catalog_;
   boost::asio::thread_pool thread_;
 };

@@ -5,6 +5,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <gtest/gtest.h>
 
+#include "async/spawn.h"
 #include "isolate/event.h"
 #include "sandbox/test_bed.h"
 
@@ -37,7 +38,7 @@ TEST(Ledger, WorkOfACancelledAskerIsDoneAndTheAskerEndsAfterIt) {
   };
   auto holding = [&](Ledger& ledger) -> Task<void> { co_await ledger.run(hold); };
   // detached: owned by the bed, whose ledger it waits for
-  asio::co_spawn(bed.context(), holding(bed.ledger()), asio::detached);
+  spawn(bed.context().get_executor(), holding(bed.ledger()));
   Event event(bed.context().get_executor());
   asio::cancellation_signal stop;
   Asker asker;

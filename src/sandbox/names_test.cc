@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "async/spawn.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -22,8 +23,7 @@ std::vector<Result<Created>> create_at_once(TestBed& bed, CreateSandbox request,
     results.push_back(std::move(created));
   };
   // detached: owned by this call, which waits for them
-  for (size_t i = 0; i < count; ++i)
-    boost::asio::co_spawn(bed.context(), keep(), boost::asio::detached);
+  for (size_t i = 0; i < count; ++i) spawn(bed.context().get_executor(), keep());
   while (results.size() < count) bed.step();
   return results;
 }

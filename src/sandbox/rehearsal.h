@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "agent/protocol.h"
+#include "async/task.h"
 #include "isolate/agent_link.h"
-#include "isolate/task.h"
 
 namespace atl::sandbox {
 

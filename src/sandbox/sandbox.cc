@@ -2,13 +2,10 @@
 
 #include <signal.h>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "agent/farewell.h"
+#include "async/spawn.h"
 #include "base/log.h"
 #include "sandbox/pause.h"
 
@@ -86,7 +83,7 @@ void Sandbox::set_running() {
 
 void Sandbox::begin_talk() {
   // detached: the talk owns a share of the sandbox and ends with its state
-  asio::co_spawn(services_.executor, talk(shared_from_this()), asio::detached);
+  spawn(services_.executor, talk(shared_from_this()));
 }
 
 Task<Result<void>> Sandbox::attach() {
@@ -135,8 +132,7 @@ Task<void> Sandbox::talk(std::shared_ptr<Sandbox> self) {
     log_info("agent stream broke, connecting again",
              {{"sandbox", self->id().view()}, ended.error()});
     asio::steady_timer pause(self->services_.executor, kReconnectPause);
-    auto token = asio::as_tuple(asio::use_awaitable);
-    co_await pause.async_wait(token);
+    co_await wait(pause);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "async/spawn.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -75,7 +76,7 @@ TEST(SandboxChange, SleepingSweepIsWokenByAnEarlierEnd) {
   };
   bool woken = false;
   // detached: owned by this test, which waits for it
-  boost::asio::co_spawn(bed.context(), wait(bed.sandboxes(), woken), boost::asio::detached);
+  spawn(bed.context().get_executor(), wait(bed.sandboxes(), woken));
   bed.settle();
   EXPECT_FALSE(woken);
   ASSERT_TRUE(change(bed, sandbox, {.ttl_ms = 1000}).ok());
@@ -181,8 +182,7 @@ TEST(SandboxChange, ChangesAtOnceComeOneAfterTheOther) {
     ++done;
   };
   // detached: owned by this test, which waits for them
-  for (uint64_t mebibytes : {100, 900, 300})
-    boost::asio::co_spawn(bed.context(), set(mebibytes), boost::asio::detached);
+  for (uint64_t mebibytes : {100, 900, 300}) spawn(bed.context().get_executor(), set(mebibytes));
   while (done < 3) bed.step();
   uint64_t memory_bytes = limits_of(sandbox->row()).wall.memory_bytes;
   EXPECT_EQ(bed.driver->limits(sandbox->id()).memory_bytes, memory_bytes);

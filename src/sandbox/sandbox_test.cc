@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/farewell.h"
+#include "async/spawn.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -180,7 +181,7 @@ TEST(Sandbox, SleepingSweepIsWokenByWhatComesSooner) {
   };
   auto fall_asleep = [&] {
     // detached: owned by this test, which waits for its end
-    boost::asio::co_spawn(bed.context(), sleep(), boost::asio::detached);
+    spawn(bed.context().get_executor(), sleep());
     bed.settle();
   };
   auto sleep_until_woken = [&](int times) {

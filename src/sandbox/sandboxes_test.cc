@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "async/spawn.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -298,7 +299,7 @@ TEST(Sandboxes, DeletedWhileItIsCreatedLeavesNoIsolate) {
     created = co_await bed.sandboxes().create(kTenant, bed.create_request());
   };
   // detached: owned by this test, which waits for it
-  boost::asio::co_spawn(bed.context(), create(), boost::asio::detached);
+  spawn(bed.context().get_executor(), create());
   while (bed.sandboxes().all().empty()) bed.step();
   SandboxId id = bed.sandboxes().all().begin()->first;
   ASSERT_TRUE(bed.run(bed.sandboxes().remove(kTenant, id)).ok());

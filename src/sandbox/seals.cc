@@ -1,13 +1,11 @@
 #include "sandbox/seals.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-
+#include "async/pool_job.h"
+#include "async/spawn.h"
 #include "base/crash_point.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "sandbox/layer_records.h"
-#include "sandbox/run_on.h"
 #include "sandbox/tree_side.h"
 #include "store/sha256.h"
 
@@ -115,7 +113,7 @@ Seals::Seals(Sandboxes& sandboxes, Snapshots& snapshots, Places places)
 
 void Seals::collect_soon() {
   // detached: owned by this object, whoever asked for it
-  boost::asio::co_spawn(services_.executor, collect(), boost::asio::detached);
+  spawn(services_.executor, collect());
 }
 
 Task<Result<std::shared_ptr<Seals::Packing>>> Seals::begin_packing(store::TenantId tenant) {

@@ -5,10 +5,10 @@
 #include <map>
 #include <string>
 
+#include "async/task.h"
 #include "egress/put_secret.h"
 #include "egress/secret.h"
 #include "isolate/driver.h"
-#include "isolate/task.h"
 #include "store/tenant.h"
 
 namespace atl::sandbox {

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include "async/spawn.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "sandbox/pause.h"
@@ -127,8 +126,7 @@ Task<void> Snapshots::remove_files(SnapshotId id) {
     removed = co_await services_.driver.remove_snapshot(id);
     if (removed) co_return;
     boost::asio::steady_timer pause(services_.executor, kRemovalPause);
-    auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
-    co_await pause.async_wait(token);
+    co_await wait(pause);
   }
   // The next start finds them without a row.
   log_warning("files of a snapshot are left", {{"snapshot", id.view()}, removed.error()});

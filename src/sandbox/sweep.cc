@@ -1,10 +1,9 @@
 // Sandboxes whose time is up, or that could not be freed at once.
 #include <algorithm>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include "async/spawn.h"
 #include "base/log.h"
 #include "sandbox/pause.h"
 #include "sandbox/sandboxes.h"
@@ -91,8 +90,7 @@ Task<void> Sandboxes::wait_due() {
   if (!notified) co_return;
   // Many creates or failures at once are worth one sweep, not one each.
   boost::asio::steady_timer pause(services_.executor, kLeastPause);
-  auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
-  co_await pause.async_wait(token);
+  co_await wait(pause);
 }
 
 }  // namespace atl::sandbox

@@ -8,12 +8,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-
+#include "async/pool_job.h"
+#include "async/spawn.h"
 #include "base/crash_point.h"
 #include "base/log.h"
-#include "sandbox/run_on.h"
 #include "store/sha256.h"
 #include "store/template_sections.h"
 
@@ -171,7 +169,7 @@ Result<std::shared_ptr<TemplateBuild>> TemplateBuilds::enter(const PackOrder& as
   if (row != nullptr) order->built = isolate::BuiltImage{row->image, row->image_bytes};
   ++under_way_;
   // detached: it owns the build, which goes on whoever waits for it, until the io_context ends
-  asio::co_spawn(sandboxes_.services().executor, run(*this, order), asio::detached);
+  spawn(sandboxes_.services().executor, run(*this, order));
   return build;
 }
 
@@ -190,7 +188,7 @@ Result<std::shared_ptr<TemplateBuild>> TemplateBuilds::begin_built_in(const std:
   remember(build);
   ++under_way_;
   // detached: it owns the build, which goes on whoever waits for it, until the io_context ends
-  asio::co_spawn(executor, run_built_in(*this, build, *folder, freshness), asio::detached);
+  spawn(executor, run_built_in(*this, build, *folder, freshness));
   return build;
 }
 

@@ -11,10 +11,9 @@
 #include <optional>
 #include <string>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "async/spawn.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "isolate/fake_driver.h"
@@ -46,7 +45,7 @@ class TestBed {
   T run(Task<T> task) {
     std::optional<T> result;
     // detached: owned by this call, which waits for it
-    boost::asio::co_spawn(context(), keep(std::move(task), result), boost::asio::detached);
+    spawn(context().get_executor(), keep(std::move(task), result));
     while (!result) step();
     return std::move(*result);
   }

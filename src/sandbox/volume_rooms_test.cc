@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "async/spawn.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -65,7 +66,7 @@ TEST_F(VolumeRoomsTest, ManyAtOnceMakeOneRoom) {
     if (entered) visits.push_back(std::move(*entered));
   };
   // detached: owned by this test, which waits for each before it looks at `visits`
-  for (int i = 0; i < 3; ++i) boost::asio::co_spawn(bed_.context(), visit(), boost::asio::detached);
+  for (int i = 0; i < 3; ++i) spawn(bed_.context(), visit());
   auto last = enter();
   ASSERT_TRUE(last.ok());
   bed_.settle();
@@ -104,7 +105,7 @@ TEST_F(VolumeRoomsTest, WhoMountsItWaitsForTheRoom) {
     waits = false;
   };
   // detached: owned by this test; ends with the room
-  boost::asio::co_spawn(bed_.context(), wait(), boost::asio::detached);
+  spawn(bed_.context(), wait());
   bed_.settle();
   EXPECT_TRUE(waits);
   ASSERT_TRUE(leave(*visit).ok());

@@ -5,10 +5,9 @@
 #include <set>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include "async/spawn.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 
@@ -200,8 +199,7 @@ Task<void> Volumes::remove_files(VolumeId id) {
     removed = co_await services_.driver.remove_volume(id);
     if (removed) co_return;
     boost::asio::steady_timer pause(services_.executor, kRemovalPause);
-    auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
-    co_await pause.async_wait(token);
+    co_await wait(pause);
   }
   // The next start finds them without a row.
   log_warning("files of a volume are left", {{"volume", id.view()}, removed.error()});

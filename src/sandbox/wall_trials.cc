@@ -1,10 +1,9 @@
 #include "sandbox/wall_trials.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include "async/spawn.h"
 #include "base/log.h"
 
 namespace atl::sandbox {
@@ -33,11 +32,10 @@ WallTrials::WallTrials(Services& services, Templates& templates, Plan plan)
 
 Task<void> WallTrials::run() {
   boost::asio::steady_timer pause(services_.executor);
-  auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
   while (true) {
     co_await try_newest();
     pause.expires_after(kRest);
-    co_await pause.async_wait(token);
+    co_await wait(pause);
   }
 }
 

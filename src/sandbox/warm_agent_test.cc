@@ -5,14 +5,13 @@
 
 #include <cstring>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/connect_pair.hpp>
 #include <gtest/gtest.h>
 
 #include "agent/channel_protocol.h"
 #include "agent/still_files.h"
+#include "async/spawn.h"
 #include "sandbox/rehearsal.h"
 
 namespace atl::sandbox {
@@ -74,7 +73,7 @@ class RebornAgents : public testing::Test {
       greeted = co_await warm_agent(link_, nonce_, none, copy);
     };
     // detached: owned by this test, and ends before it does
-    boost::asio::co_spawn(context_, run(), boost::asio::detached);
+    spawn(context_, run());
     context_.restart();  // it stops when nothing is left to do
     while (!greeted) context_.run_one();
     return std::move(*greeted);

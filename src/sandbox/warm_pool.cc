@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include "async/spawn.h"
 #include "base/log.h"
 #include "sandbox/floor.h"
 #include "sandbox/rehearsal.h"
@@ -175,8 +174,7 @@ Task<void> WarmPool::run(Walls walls) {
     // What was taken is about to be used: the next one must not be in its way.
     auto breath = walls == Walls::kMachines ? kBreathOfMachines : kBreath;
     boost::asio::steady_timer pause(services_.executor, breath);
-    auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
-    co_await pause.async_wait(token);
+    co_await wait(pause);
   }
 }
 
@@ -418,8 +416,7 @@ Task<Result<WarmIsolate>> WarmPool::launch(std::string name, Program program) {
   if (!spec.monitor || program == Program::kOfZygote) co_return isolate;
   // It comes to rest by itself in a moment (microvm/kept_program.h), before the next one is begun.
   boost::asio::steady_timer moment(services_.executor, kBeforeRest);
-  auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
-  co_await moment.async_wait(token);
+  co_await wait(moment);
   co_return isolate;
 }
 

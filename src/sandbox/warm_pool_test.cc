@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "async/spawn.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -22,7 +23,7 @@ class WarmPools : public testing::Test {
     for (auto walls : {WarmPool::Walls::kJails, WarmPool::Walls::kMachines}) {
       auto filling = pool().run(walls);
       // detached: owned by the test bed, and ends with its context
-      boost::asio::co_spawn(bed_.context(), std::move(filling), boost::asio::detached);
+      spawn(bed_.context(), std::move(filling));
     }
     EXPECT_TRUE(reaches(kWarm));
   }

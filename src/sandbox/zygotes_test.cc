@@ -6,13 +6,12 @@
 
 #include <array>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/connect_pair.hpp>
 #include <gtest/gtest.h>
 
 #include "agent/channel_protocol.h"
+#include "async/spawn.h"
 #include "base/file.h"
 
 namespace atl::sandbox {
@@ -49,7 +48,7 @@ class ZygotesTest : public testing::Test {
     std::optional<Result<void>> made;
     auto run = [&]() -> Task<void> { made = co_await zygotes_.make("python", image_, link_, 1); };
     // detached: owned by this test, and ends before it does
-    boost::asio::co_spawn(context_, run(), boost::asio::detached);
+    spawn(context_, run());
     while (!made) context_.run_one();
     return std::move(*made);
   }

@@ -15,7 +15,7 @@ Error invalid(const BuildStep& step, const std::string& why) {
   return Error(Code::kInvalid, "steps: " + step.type + " " + why).with_reason("invalid_field");
 }
 
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string result = "'";
   for (char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
   return result + "'";
@@ -25,7 +25,7 @@ std::string quoted(std::string_view text) {
 std::string quoted_glob(std::string_view text) {
   std::string result;
   for (char c : text)
-    result += kGlobLetters.find(c) == kGlobLetters.npos ? quoted({&c, 1}) : std::string(1, c);
+    result += kGlobLetters.find(c) == kGlobLetters.npos ? shell_quoted({&c, 1}) : std::string(1, c);
   return result;
 }
 
@@ -90,7 +90,7 @@ rm -rf "$from" "$from.tar"
 }  // namespace
 
 std::string BuildScript::change_directory() const {
-  return directory_.empty() ? "cd ~" + user_ + "\n" : "cd " + quoted(directory_) + "\n";
+  return directory_.empty() ? "cd ~" + user_ + "\n" : "cd " + shell_quoted(directory_) + "\n";
 }
 
 std::string BuildScript::absolute(const std::string& path) const {
@@ -119,11 +119,12 @@ Result<std::string> BuildScript::run(const BuildStep& step) const {
   if (!is_user(user)) return invalid(step, "names no user");
   std::string script = title("RUN", command);
   for (const auto& [name, value] : variables_)
-    script += "export " + name + "=" + quoted(value) + "\n";
+    script += "export " + name + "=" + shell_quoted(value) + "\n";
   // With bash where there is one, as E2B does.
   script += "shell=/bin/sh\n[ ! -x /bin/bash ] || shell=/bin/bash\n";
   script += change_directory();
-  return script + "exec sudo -u " + quoted(user) + " \"$shell\" -l -c " + quoted(command);
+  return script + "exec sudo -u " + shell_quoted(user) + " \"$shell\" -l -c " +
+         shell_quoted(command);
 }
 
 Result<std::string> BuildScript::copy(const BuildStep& step) const {
@@ -138,8 +139,9 @@ Result<std::string> BuildScript::copy(const BuildStep& step) const {
   std::string place = "/" + std::string(kCopyPlace) + "/" + step.archive;
   while (from.ends_with('/') && from.size() > 1) from.pop_back();
   std::string script = title("COPY", from + " " + to);
-  script += "from=" + quoted(place) + " to=" + quoted(absolute(to)) + " owner=" + quoted(owner) +
-            " mode=" + quoted(mode) + " slash=" + (to.ends_with('/') ? "/" : "") + "\n";
+  script += "from=" + shell_quoted(place) + " to=" + shell_quoted(absolute(to)) +
+            " owner=" + shell_quoted(owner) + " mode=" + shell_quoted(mode) +
+            " slash=" + (to.ends_with('/') ? "/" : "") + "\n";
   // What the pattern means is known when the archive is unpacked, in its directory.
   bool is_deep = from.find("**") != from.npos;
   std::string body(kCopy);
@@ -152,16 +154,16 @@ Result<std::string> BuildScript::enter_directory(const BuildStep& step) {
   std::string path = argument(step, 0);
   if (path.empty()) return invalid(step, "needs a directory");
   directory_ = absolute(path);
-  std::string place = quoted(directory_);
+  std::string place = shell_quoted(directory_);
   return title("WORKDIR", path) + "[ -d " + place + " ] || { mkdir -p " + place + "; chown " +
-         quoted(user_ + ":") + " " + place + "; }";
+         shell_quoted(user_ + ":") + " " + place + "; }";
 }
 
 Result<std::string> BuildScript::become_user(const BuildStep& step) {
   std::string name = argument(step, 0);
   if (!is_user(name)) return invalid(step, "names no user");
   user_ = name;
-  return title("USER", name) + "id -u " + quoted(name) + " >/dev/null";
+  return title("USER", name) + "id -u " + shell_quoted(name) + " >/dev/null";
 }
 
 Result<std::string> BuildScript::set_variables(const BuildStep& step) {

@@ -1,7 +1,5 @@
 #include "api/v1/run.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
@@ -11,6 +9,7 @@
 #include "api/v1/exec_json.h"
 #include "api/v1/execs.h"
 #include "api/v1/run_request.h"
+#include "async/spawn.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "sandbox/files.h"
@@ -35,8 +34,7 @@ class Doomed {
   ~Doomed() {
     if (!sandbox_) return;
     // detached: owned by the Sandboxes, whose sweep finishes what it begins
-    boost::asio::co_spawn(sandboxes_.services().executor, remove(sandboxes_, sandbox_),
-                          boost::asio::detached);
+    spawn(sandboxes_.services().executor, remove(sandboxes_, sandbox_));
   }
   Doomed(const Doomed&) = delete;
   Doomed& operator=(const Doomed&) = delete;

@@ -33,7 +33,7 @@ Result<std::string> find_share() {
   std::string share = binaries + "/../share/atoll/selftest";
   if (access((share + "/digest").c_str(), R_OK) == 0) return share;
   return Error(Code::kNotFound, "the selftest's image is not in " + share +
-                                    "\n  remedy: build the target selftest-image, or make install");
+                                    "\n  remedy: make build, or make install");
 }
 
 Result<std::vector<Victim>> read_victims(const std::string& share,

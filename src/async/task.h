@@ -1,4 +1,4 @@
-// The coroutine type of atolld's inside.
+// Task: the coroutine type of the programs that wait by Boost.Asio.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
