@@ -4,10 +4,6 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup build quickstart check one test test-long bench format down clean install images
 
-# What was compiled in one clone need not be compiled in another.
-export CCACHE_BASEDIR := $(CURDIR)
-export CCACHE_NOHASHDIR := 1
-
 PREFIX ?= /usr/local
 PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary atoll-builder atoll-egress
 RELEASE := build/release
@@ -21,8 +17,7 @@ setup:
 	@tools/setup build
 
 build: setup ## build the programs into build/release/bin
-	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target $(PROGRAMS) selftest-image
+	@tools/build $(PROGRAMS) selftest-image
 
 # Built once; a template that did not change costs some milliseconds. Tests build their own (tools/test).
 images:
@@ -30,7 +25,8 @@ images:
 	@cmake --build --preset release --target atoll-builder >/dev/null
 	@for name in $(IMAGES); do tools/build-template "templates/$$name" build/images; done
 
-quickstart: build ## start Atoll on 127.0.0.1:4700 and run the first sandbox
+quickstart: setup ## start Atoll on 127.0.0.1:4700 and run the first sandbox
+	@tools/build $(PROGRAMS)
 	@tools/quickstart
 
 check: ## seconds: unit tests of what changed (or FOLDERS="store http") and of its users, tidy

@@ -116,15 +116,18 @@ def check_catches(file, code):
 
 
 def check_detached(file, code, comments):
+    """Also spawn() of async/spawn.h, which starts a task that the caller does not wait for."""
+    spawns = '#include "async/spawn.h"' in file.text and file.folder != "async"
     for i, token in enumerate(code):
-        if token.text != "detached" or token.kind != "word":
+        is_spawn = spawns and token.text == "spawn" and code[i + 1].text == "("
+        if token.kind != "word" or not (token.text == "detached" or is_spawn):
             continue
         statement = [before.text for before in code[max(0, i - 6) : i]]
         if "using" in statement:
             continue
         near = range(token.line - OWNER_COMMENT_REACH, token.line + 1)
         if not any(comment.line in near and OWNER.search(comment.text) for comment in comments):
-            message = "`detached` without a comment that says who owns the task"
+            message = f"`{token.text}` without a comment that says who owns the task"
             yield Finding(file.path, token.line, message)
 
 
