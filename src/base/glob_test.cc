@@ -1,6 +1,6 @@
 #include "base/glob.h"
 
-#include <chrono>
+#include <ctime>
 
 #include <gtest/gtest.h>
 
@@ -73,9 +73,11 @@ TEST(Glob, MalformedPatternsAreRefused) {
 TEST(Glob, NoPatternTakesForEver) {
   std::string pattern;
   for (int i = 0; i < 256; ++i) pattern += "*a";
-  auto begin = std::chrono::steady_clock::now();
+  // Of the processor, so that others on the host do not count.
+  auto used_seconds = [] { return clock() / CLOCKS_PER_SEC; };
+  auto before = used_seconds();
   EXPECT_FALSE(fits(pattern + "b", std::string(4000, 'a')));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_LT(used_seconds() - before, 10);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "linux/cgroup_tree.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -7,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "base/file.h"
 
 namespace atl::linux {
@@ -58,7 +60,7 @@ TEST(CgroupTree, KillsAndRemovesANestedGroup) {
     _exit(0);
   }
   ASSERT_TRUE(write_file_at(AT_FDCWD, group + "/leaf/cgroup.procs", std::to_string(child)).ok());
-  EXPECT_TRUE(kill_group(group, 5000).ok());
+  EXPECT_TRUE(kill_group(group, test_timeout_ms()).ok());
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -68,37 +70,70 @@ TEST(CgroupTree, KillsAndRemovesANestedGroup) {
   EXPECT_TRUE(kill_group(group, 10).ok()) << "absence is a success";
 }
 
+// A process in a group of its own that writes to a pipe without end.
+class EndlessWriter {
+ public:
+  explicit EndlessWriter(const std::string& group) : group_(group) {
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    output_ = Fd(ends[0]);
+    Fd input(ends[1]);
+    pid_ = fork();
+    if (pid_ == 0) {
+      while (write(input.get(), "x", 1) >= 0 || errno == EAGAIN) usleep(1000);
+      _exit(0);
+    }
+    EXPECT_TRUE(write_file_at(AT_FDCWD, group_ + "/cgroup.procs", std::to_string(pid_)).ok());
+  }
+  ~EndlessWriter() { EXPECT_EQ(waitpid(pid_, nullptr, 0), pid_); }
+  EndlessWriter(const EndlessWriter&) = delete;
+  EndlessWriter& operator=(const EndlessWriter&) = delete;
+
+  bool writes() const {
+    pollfd readable = {.fd = output_.get(), .events = POLLIN, .revents = 0};
+    return poll(&readable, 1, test_timeout_ms()) == 1;
+  }
+  void take_all() const {
+    char bytes[4096];
+    while (read(output_.get(), bytes, sizeof bytes) > 0) continue;
+  }
+  bool has_written() const {
+    pollfd readable = {.fd = output_.get(), .events = POLLIN, .revents = 0};
+    return poll(&readable, 1, 0) == 1;
+  }
+  bool is_frozen() const {
+    auto events = read_file(group_ + "/cgroup.events");
+    return events.ok() && events->find("frozen 1\n") != std::string::npos;
+  }
+
+ private:
+  std::string group_;
+  Fd output_;
+  pid_t pid_ = -1;
+};
+
 TEST(CgroupTree, FreezesWhatRunsUntilItIsThawed) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   auto tree = read_cgroups();
   ASSERT_TRUE(tree.ok());
   std::string group = tree->v2 + "/atoll-unit-freeze-" + std::to_string(getpid());
   ASSERT_EQ(mkdir(group.c_str(), 0755), 0);
-  ASSERT_TRUE(freeze_group(group, 1000).ok()) << "also with nothing in it";
+  ASSERT_TRUE(freeze_group(group, test_timeout_ms()).ok()) << "also with nothing in it";
   ASSERT_TRUE(thaw_group(group).ok());
-  int pipes[2];
-  ASSERT_EQ(pipe2(pipes, O_CLOEXEC | O_NONBLOCK), 0);
-  pid_t child = fork();
-  if (child == 0) {
-    while (write(pipes[1], "x", 1) >= 0 || errno == EAGAIN) usleep(1000);
-    _exit(0);
+  {
+    EndlessWriter writer(group);
+    EXPECT_TRUE(writer.writes());
+    ASSERT_TRUE(freeze_group(group, test_timeout_ms()).ok());
+    EXPECT_TRUE(writer.is_frozen());
+    writer.take_all();
+    usleep(50'000);
+    EXPECT_FALSE(writer.has_written()) << "it writes although it is frozen";
+    ASSERT_TRUE(thaw_group(group).ok());
+    EXPECT_TRUE(writer.writes()) << "it does not go on";
+    ASSERT_TRUE(freeze_group(group, test_timeout_ms()).ok());
+    EXPECT_TRUE(kill_group(group, test_timeout_ms()).ok()) << "what is frozen can be killed";
   }
-  ASSERT_TRUE(write_file_at(AT_FDCWD, group + "/cgroup.procs", std::to_string(child)).ok());
-  ASSERT_TRUE(freeze_group(group, 1000).ok());
-  char text[4096];
-  while (read(pipes[0], text, sizeof text) > 0) {
-  }
-  usleep(50'000);
-  EXPECT_LT(read(pipes[0], text, sizeof text), 0) << "it writes although it is frozen";
-  ASSERT_TRUE(thaw_group(group).ok());
-  usleep(50'000);
-  EXPECT_GT(read(pipes[0], text, sizeof text), 0) << "it does not go on";
-  ASSERT_TRUE(freeze_group(group, 1000).ok());
-  EXPECT_TRUE(kill_group(group, 5000).ok()) << "what is frozen can be killed";
-  EXPECT_EQ(waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(remove_group(group).ok());
-  close(pipes[0]);
-  close(pipes[1]);
   EXPECT_FALSE(freeze_group(group, 10).ok());
 }
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "base/file.h"
 
 namespace atl::linux {
@@ -29,14 +30,11 @@ TEST(LoopDevice, IsFoundByItsFileAndDetachedWithItsLastUser) {
     ASSERT_TRUE(shared.ok());
     EXPECT_EQ(shared->path, device->path);
   }
-  bool gone = false;
-  for (int i = 0; i < 100 && !gone; ++i) {  // the kernel detaches in the background
+  // The kernel detaches in the background.
+  EXPECT_TRUE(eventually([&] {
     auto found = find_loop_device(file.get());
-    ASSERT_TRUE(found.ok());
-    gone = !found->has_value();
-    if (!gone) usleep(10'000);
-  }
-  EXPECT_TRUE(gone);
+    return found.ok() && !found->has_value();
+  }));
   unlink(path);
 }
 
