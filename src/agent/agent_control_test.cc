@@ -1,8 +1,6 @@
 // Programs that are started ahead, wait at their control socket, and are told to begin.
 #include <sys/socket.h>
 
-#include <thread>
-
 #include "agent/channel_fixture_test.h"
 #include "agent/rest_note.h"
 #include "agent/still_files.h"
@@ -70,15 +68,17 @@ TEST_P(AgentControl, OneThatEndsBeforeItBeginsIsNotTheProgramsFault) {
 }
 
 TEST_P(AgentControl, ItsTimeCountsFromTheBeginning) {
-  start("read x <&5; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; read y <&5");
-  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  start("read x <&5; while :; do :; done");
+  linger(daemon_, std::chrono::milliseconds(600));
+  Stopwatch stopwatch;
   uint32_t channel =
       begin("go\n", {.timeout_ms = 500, .cpu_time_ms = 60'000, .output_limit_bytes = 100});
   const Record& done = daemon_.finish(kExec);
   EXPECT_EQ(done.exit->cause, Cause::kWallTime);
   EXPECT_GE(done.exit->wall_us, 500'000u);
-  EXPECT_LT(done.exit->start_us, 100'000u);
-  EXPECT_GT(done.exit->user_us + done.exit->system_us, 1000u);
+  EXPECT_LE(done.exit->wall_us, stopwatch.elapsed_us());
+  EXPECT_EQ(done.exit->start_us, 0u);
+  EXPECT_GT(done.exit->user_us + done.exit->system_us, 0u);
   EXPECT_TRUE(channels_.wait_closed(channel));
 }
 
@@ -290,7 +290,7 @@ TEST_P(AgentSpeech, AGrantBeginsAProgramThatWaits) {
 
 TEST_P(AgentSpeech, AnInterruptReachesTheChildThatIsWaitedFor) {
   speak("trap 'echo caught >&5' INT; sleep 60; echo over >&5");
-  daemon_.run_until([&] { return false; }, 200);
+  ASSERT_TRUE(daemon_.run_until([this] { return sandbox_.has_program("sleep", 'S'); }));
   daemon_.send_raw(encode_signal(kExec, SIGINT));
   EXPECT_EQ(daemon_.finish(kExec).speech, "caught\nover\n");
 }

@@ -63,8 +63,7 @@ class AgentImprint : public FileTest {
     ASSERT_TRUE(daemon_.run_until(
         [&] { return daemon_.record(exec).pid.has_value() || daemon_.record(exec).ended(); }));
     if (daemon_.record(exec).ended()) return;
-    uint32_t channel = channels_.open_control(
-        {exec, Beginning{.timeout_ms = 20'000, .output_limit_bytes = 8 << 20}});
+    uint32_t channel = channels_.open_control({exec, Beginning{.output_limit_bytes = 8 << 20}});
     channels_.send(channel, program);
   }
 

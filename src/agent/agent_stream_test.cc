@@ -87,7 +87,7 @@ TEST_F(AgentStream, FullWindowStopsTheProgramAndNobodyElse) {
   ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(1).out.size() >= kWindowBytes; }));
   daemon_.start(2, shell("seq 1 500000"));
   EXPECT_EQ(daemon_.finish(2).out, numbers_until(500'000));
-  daemon_.run_until([] { return false; }, 200);
+  linger(daemon_, std::chrono::milliseconds(200));
   EXPECT_EQ(daemon_.record(1).out.size(), kWindowBytes);
   EXPECT_EQ(daemon_.record(1).err, "begin\n") << "the program waits in its write";
   daemon_.record(1).acknowledge = Record::Acknowledge::kAtOnce;
@@ -103,7 +103,11 @@ TEST_F(AgentStream, OutputOfAnEndedProgramWaitsForTheWindow) {
   // More than the window, less than window and pipe together: the program ends, the exec does not.
   daemon_.start(1, shell("head -c 300000 /dev/zero"));
   ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(1).out.size() == kWindowBytes; }));
-  daemon_.run_until([] { return false; }, 100);
+  // The answer comes when the agent has seen the end: no such process is left.
+  daemon_.start(2, shell("while kill -0 " + std::to_string(*daemon_.record(1).pid) +
+                         " 2>/dev/null; do sleep 0.01; done"));
+  ASSERT_TRUE(daemon_.finish(2).exit);
+  linger(daemon_, std::chrono::milliseconds(60));
   EXPECT_FALSE(daemon_.record(1).exit);
   daemon_.record(1).acknowledge = Record::Acknowledge::kAtOnce;
   daemon_.acknowledge_output(1);
@@ -121,8 +125,8 @@ TEST_F(AgentStream, WorksOnWithoutAnyConnection) {
   daemon_.start(2, endless);
   ASSERT_TRUE(daemon_.run_until([&] { return daemon_.record(2).pid.has_value(); }));
   daemon_.disconnect();
-  for (int i = 0; i < 500 && !sandbox_.leaves().empty(); ++i) usleep(10'000);
-  EXPECT_TRUE(sandbox_.leaves().empty()) << "both ended while nobody was there";
+  EXPECT_TRUE(eventually([&] { return sandbox_.leaves().empty(); }))
+      << "both ended while nobody was there";
   daemon_.connect();
   EXPECT_EQ(daemon_.finish(1).out, "late\n");
   EXPECT_EQ(daemon_.record(1).exit->status, 4);
@@ -138,8 +142,7 @@ TEST_F(AgentStream, ExitIsRepeatedUntilAcknowledgedThenForgotten) {
     EXPECT_EQ(daemon_.connect().execs.size(), 1u);
   }
   daemon_.finish(1);  // at once after the welcome: the exit is known from an earlier connection
-  daemon_.run_until([] { return false; }, 100);
-  EXPECT_FALSE(daemon_.is_dropped(0));
+  EXPECT_TRUE(catches_up(daemon_)) << "the acknowledgement broke the connection";
   EXPECT_TRUE(daemon_.connect().execs.empty());
 }
 
@@ -151,8 +154,8 @@ TEST_F(AgentStream, ExecLeftOutOfTheWelcomeIsKilledAndForgotten) {
   daemon_.forget(1);
   daemon_.connect();
   EXPECT_EQ(daemon_.finish(2).out, "up\ndone\n");
-  EXPECT_TRUE(daemon_.run_until([&] { return sandbox_.leaves().empty(); }, 3000));
-  daemon_.run_until([] { return false; }, 100);  // or the new connection overtakes what was sent
+  EXPECT_TRUE(daemon_.run_until([&] { return sandbox_.leaves().empty(); }));
+  ASSERT_TRUE(catches_up(daemon_));  // or the new connection overtakes what was sent
   EXPECT_EQ(daemon_.connect().execs.size(), 0u);
 }
 
@@ -180,7 +183,7 @@ TEST_F(AgentStream, BadFrameDropsTheConnectionAndNothingElse) {
   daemon_.connect();
   daemon_.start(1, shell("echo up; exec sleep 60"));
   ASSERT_TRUE(says(1, "up\n"));
-  daemon_.run_until([] { return false; }, 50);
+  ASSERT_TRUE(catches_up(daemon_));
   Start bad_start = shell("true");
   bad_start.directory = "relative";
   std::string long_frame = encode_signal(1, 9);
@@ -213,7 +216,7 @@ TEST_F(AgentStream, BadWelcomeDropsTheConnectionAndKillsNothing) {
   daemon_.connect();
   daemon_.start(1, shell("echo up; exec sleep 60"));
   ASSERT_TRUE(says(1, "up\n"));
-  daemon_.run_until([] { return false; }, 50);
+  ASSERT_TRUE(catches_up(daemon_));
   std::string bad_welcomes[] = {
       encode_signal(1, 9),
       encode(Welcome{kProtocolVersion, {{1, 4, 0}}}),

@@ -100,8 +100,11 @@ TEST_P(AgentTerminal, StopCharacterStopsTheForegroundJob) {
                                " kill %1; fg %1 >/dev/null; echo over"));
   auto stopped = [&] { return record(1).out.find("stopped") != std::string::npos; };
   // Until it is in the foreground there is nobody to stop.
-  for (uint64_t offset = 0; offset < 100 && !daemon_.run_until(stopped, 200); ++offset)
+  for (uint64_t offset = 0; !stopped() && offset * 200 < static_cast<uint64_t>(test_timeout_ms());
+       ++offset) {
     type(1, offset, "\x1a");
+    daemon_.run_until(stopped, std::chrono::milliseconds(200));
+  }
   const Record& done = daemon_.finish(1);
   ASSERT_TRUE(done.exit) << done.out;
   EXPECT_NE(done.out.find("stopped"), std::string::npos) << done.out;
@@ -112,7 +115,7 @@ TEST_P(AgentTerminal, StopCharacterStopsTheForegroundJob) {
 TEST_P(AgentTerminal, EndOfInputEndsTheReader) {
   daemon_.start(1, on_terminal("stty -echo; echo up; cat; echo end"));
   ASSERT_TRUE(prints(1, "up"));
-  usleep(100'000);
+  ASSERT_TRUE(daemon_.run_until([this] { return sandbox_.has_program("cat", 'S'); }));
   type(1, 0, "line\n");
   end_input(1, 5);
   EXPECT_EQ(daemon_.finish(1).out, "up\r\nline\r\nend\r\n");
@@ -122,7 +125,7 @@ TEST_P(AgentTerminal, EndOfInputEndsTheReader) {
 TEST_P(AgentTerminal, EndOfInputInTheMiddleOfALineDoesToo) {
   daemon_.start(1, on_terminal("stty -echo; echo up; cat; echo end"));
   ASSERT_TRUE(prints(1, "up"));
-  usleep(100'000);
+  ASSERT_TRUE(daemon_.run_until([this] { return sandbox_.has_program("cat", 'S'); }));
   type(1, 0, "part");
   end_input(1, 4);
   EXPECT_EQ(daemon_.finish(1).out, "up\r\npartend\r\n");
@@ -154,7 +157,7 @@ TEST_P(AgentTerminal, ManyLinesGoThroughBothWays) {
   Start start = on_terminal("stty -echo; echo up; exec cat");
   daemon_.start(1, start);
   ASSERT_TRUE(prints(1, "up"));
-  usleep(100'000);
+  ASSERT_TRUE(daemon_.run_until([this] { return sandbox_.has_program("cat", 'S'); }));
   for (size_t sent = 0; sent < text.size();) {
     std::string_view piece = std::string_view(text).substr(sent, 16 * 1024);
     type(1, sent, piece);
@@ -184,10 +187,12 @@ TEST_P(AgentTerminal, BeyondTheOutputLimitIsCountedNotKept) {
 }
 
 TEST_P(AgentTerminal, BackgroundChildDoesNotHoldUpTheExec) {
-  Record done = run(on_terminal("trap '' HUP; (sleep 1; echo late) & echo up"));
+  Record done = run(on_terminal("trap '' HUP; (sleep 60; echo late) & echo up"));
   ASSERT_TRUE(done.exit);
   EXPECT_EQ(done.out, "up\r\n");
   EXPECT_EQ(sandbox_.leaves().size(), 1u) << "the child lives on in its leaf";
+  ASSERT_TRUE(daemon_.run_until([this] { return sandbox_.has_program("sleep", 'S'); }));
+  EXPECT_EQ(run(shell("pkill -x sleep")).exit->status, 0);
 }
 
 TEST_P(AgentTerminal, EndlessBackgroundWriterDoesNotKeepTheExecOpen) {

@@ -32,7 +32,7 @@ class Agent : public testing::TestWithParam<Starter> {
     return daemon_.finish(exec);
   }
   bool leaves_vanish() {
-    return daemon_.run_until([this] { return sandbox_.leaves().empty(); }, 3000);
+    return daemon_.run_until([this] { return sandbox_.leaves().empty(); });
   }
 
   TestSandbox sandbox_{GetParam()};
@@ -185,24 +185,32 @@ TEST_P(Agent, KillReachesEveryProcessOfTheExec) {
 TEST_P(Agent, WallTimeEndsTheWholeExec) {
   Start start = shell("trap '' TERM; sleep 60 & echo up; sleep 60");
   start.timeout_ms = 300;
+  Stopwatch stopwatch;
   Record done = run(start);
+  // On a busy host the program needs more time to print.
+  while (done.out.empty() && std::chrono::milliseconds(start.timeout_ms) < test_timeout()) {
+    start.timeout_ms *= 2;
+    stopwatch = Stopwatch();
+    done = run(start);
+  }
   ASSERT_TRUE(done.exit);
   EXPECT_EQ(done.out, "up\n") << "partial output survives";
   EXPECT_EQ(done.exit->ending, Ending::kSignaled);
   EXPECT_EQ(done.exit->status, SIGKILL);
   EXPECT_EQ(done.exit->cause, Cause::kWallTime);
-  EXPECT_GE(done.exit->wall_us, 250'000u);
-  EXPECT_LE(done.exit->wall_us, 2'000'000u);
+  EXPECT_GE(done.exit->start_us + done.exit->wall_us, start.timeout_ms * 1000u);
+  EXPECT_LE(done.exit->wall_us, stopwatch.elapsed_us());
   EXPECT_TRUE(leaves_vanish());
 }
 
 TEST_P(Agent, MeasuresTimeAndMemory) {
+  Stopwatch stopwatch;
   Record done = run(shell("sleep 0.1; head -c 30000000 /dev/zero | tail -c 20000000 | wc -c"));
   ASSERT_TRUE(done.exit);
   EXPECT_EQ(done.out, "20000000\n");
   EXPECT_GE(done.exit->wall_us, 100'000u);
   EXPECT_GT(done.exit->start_us, 0u);
-  EXPECT_LT(done.exit->start_us, 1'000'000u);
+  EXPECT_LE(done.exit->start_us + done.exit->wall_us, stopwatch.elapsed_us());
   EXPECT_GT(done.exit->user_us + done.exit->system_us, 0u);
   EXPECT_GE(done.exit->peak_memory_bytes, 20'000'000u);
 }
@@ -270,7 +278,7 @@ TEST_P(Agent, ReapsOrphans) {
     auto children = read_file(path);
     return std::count(children->begin(), children->end(), ' ');
   };
-  EXPECT_TRUE(daemon_.run_until([&] { return static_cast<size_t>(count()) == expected; }, 3000));
+  EXPECT_TRUE(daemon_.run_until([&] { return static_cast<size_t>(count()) == expected; }));
 }
 
 TEST_P(Agent, IsHiddenFromRootInTheSandbox) {
@@ -282,10 +290,11 @@ TEST_P(Agent, IsHiddenFromRootInTheSandbox) {
 }
 
 TEST_P(Agent, StartFailureOfThePlatformIsNotAnExit) {
-  daemon_.start(5, shell("(sleep 1 &)"));
+  daemon_.start(5, shell("sleep 60 & echo $!"));
   EXPECT_EQ(daemon_.finish(5).exit->status, 0);
+  std::string child = daemon_.record(5).out;
   ASSERT_EQ(sandbox_.leaves().size(), 1u);
-  daemon_.run_until([] { return false; }, 50);
+  ASSERT_TRUE(catches_up(daemon_));
   daemon_.forget(5);
   daemon_.start(5, shell("true"));
   const Record& done = daemon_.finish(5);
@@ -293,6 +302,8 @@ TEST_P(Agent, StartFailureOfThePlatformIsNotAnExit) {
   EXPECT_EQ(done.failed->operation, "mkdir cgroup");
   EXPECT_EQ(done.failed->system_errno, EEXIST);
   EXPECT_FALSE(done.exit);
+  daemon_.start(6, shell("kill " + child));
+  EXPECT_EQ(daemon_.finish(6).exit->status, 0);
   EXPECT_TRUE(leaves_vanish());
 }
 
@@ -304,7 +315,7 @@ TEST_P(Agent, RefusesMoreThanItsNumberOfExecs) {
       if (!daemon_.record(exec).ended()) return false;
     return true;
   };
-  ASSERT_TRUE(daemon_.run_until(all_ended, 60'000));
+  ASSERT_TRUE(daemon_.run_until(all_ended, 2 * test_timeout()));
   for (uint32_t exec = 1; exec <= kMaxExecs; ++exec) ASSERT_TRUE(daemon_.record(exec).exit) << exec;
   ASSERT_TRUE(daemon_.record(kMaxExecs + 1).failed);
   EXPECT_EQ(daemon_.record(kMaxExecs + 1).failed->operation, "too many execs");
@@ -312,7 +323,7 @@ TEST_P(Agent, RefusesMoreThanItsNumberOfExecs) {
 }
 
 bool ends(const TestSandbox& sandbox, TestDaemon& daemon) {
-  return daemon.run_until([&] { return !sandbox.agent_is_alive(); }, 3000);
+  return daemon.run_until([&] { return !sandbox.agent_is_alive(); });
 }
 
 TEST(AgentWithSpawner, EndsTheSandboxWithoutItsSpawnerButOnlyAfterWhatRunsIsTold) {

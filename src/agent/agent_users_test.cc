@@ -142,7 +142,7 @@ TEST_P(AgentSignals, EveryNumberReachesTheMainProcess) {
     // It may still be the shell, which catches some.
     while (!record(exec).exit) {
       daemon_.send_raw(encode_signal(exec, static_cast<uint8_t>(number)));
-      daemon_.run_until([&] { return record(exec).ended(); }, 100);
+      daemon_.run_until([&] { return record(exec).ended(); }, std::chrono::milliseconds(100));
     }
     EXPECT_EQ(daemon_.finish(exec).exit->status, number);
     EXPECT_EQ(record(exec).exit->ending, Ending::kSignaled) << number;
@@ -154,9 +154,10 @@ TEST_P(AgentSignals, StopHoldsTheProgramAndContinueLetsItGoOn) {
   daemon_.start(1, shell("echo up; while :; do sleep 0.05; echo tick; done"));
   ASSERT_TRUE(prints(1, "tick"));
   daemon_.send_raw(encode_signal(1, SIGSTOP));
-  daemon_.run_until([] { return false; }, 300);
+  ASSERT_TRUE(daemon_.run_until([this] { return sandbox_.has_program("sh", 'T'); }));
+  ASSERT_TRUE(catches_up(daemon_));
   size_t before = record(1).out.size();
-  daemon_.run_until([] { return false; }, 300);
+  linger(daemon_, std::chrono::milliseconds(300));
   EXPECT_EQ(record(1).out.size(), before);
   daemon_.send_raw(encode_signal(1, SIGCONT));
   EXPECT_TRUE(daemon_.run_until([&] { return record(1).out.size() > before; }));

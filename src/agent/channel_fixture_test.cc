@@ -83,7 +83,7 @@ void TestChannels::send(uint32_t number, std::string_view bytes) {
   TestChannel& channel = channels_[number];
   while (!bytes.empty()) {
     bool can_send =
-        daemon_.run_until([&] { return channel.sent < channel.may_send || channel.close; }, 30000);
+        daemon_.run_until([&] { return channel.sent < channel.may_send || channel.close; });
     if (!can_send || channel.close) return;
     size_t room = std::min<uint64_t>(channel.may_send - channel.sent, kMaxChannelDataBytes);
     std::string_view piece = bytes.substr(0, room);
@@ -97,8 +97,8 @@ void TestChannels::end(uint32_t number) { daemon_.send_raw(encode_channel_end(nu
 
 void TestChannels::give_up(uint32_t number) { daemon_.send_raw(encode(number, ChannelClose{})); }
 
-bool TestChannels::wait_closed(uint32_t number, int timeout_ms) {
-  return daemon_.run_until([&] { return channels_[number].close.has_value(); }, timeout_ms);
+bool TestChannels::wait_closed(uint32_t number) {
+  return daemon_.run_until([&] { return channels_[number].close.has_value(); });
 }
 
 FileAnswer TestChannels::run(const FileRequest& request, std::string_view upload) {
@@ -167,7 +167,7 @@ void FileTest::TearDown() {
 }
 
 bool FileTest::leaves_are_gone() {
-  return daemon_.run_until([&] { return sandbox_.leaves().empty(); }, 10000);
+  return daemon_.run_until([&] { return sandbox_.leaves().empty(); });
 }
 
 void FileTest::put(const std::string& name, std::string_view bytes, unsigned mode) {
@@ -204,7 +204,7 @@ Record FileTest::run(const std::string& script, const std::string& user) {
   start.user = user;
   uint32_t exec = next_exec_++;
   daemon_.start(exec, start);
-  EXPECT_TRUE(daemon_.run_until([&] { return daemon_.record(exec).ended(); }, 60000));
+  EXPECT_TRUE(daemon_.run_until([&] { return daemon_.record(exec).ended(); }, 2 * test_timeout()));
   return daemon_.finish(exec);
 }
 

@@ -55,7 +55,7 @@ class TestChannels {
   void give_up(uint32_t channel);
   void grant(uint32_t channel, uint64_t total_bytes);
   TestChannel& at(uint32_t channel) { return channels_[channel]; }
-  bool wait_closed(uint32_t channel, int timeout_ms = 30000);
+  bool wait_closed(uint32_t channel);
 
   // From the request to the close; `upload`: the records towards the worker.
   FileAnswer run(const FileRequest& request, std::string_view upload = {});

@@ -17,7 +17,7 @@ class ExecCase : public testing::TestWithParam<Starter> {
   }
   void TearDown() override {
     if (!sandbox_.problem().empty()) return;
-    EXPECT_TRUE(daemon_.run_until([this] { return sandbox_.leaves().empty(); }, 10000));
+    EXPECT_TRUE(daemon_.run_until([this] { return sandbox_.leaves().empty(); }));
     EXPECT_TRUE(sandbox_.agent_is_alive());
     EXPECT_EQ(daemon_.contradiction(), "");
   }
@@ -37,9 +37,9 @@ class ExecCase : public testing::TestWithParam<Starter> {
   void end_input(uint32_t exec, uint64_t offset) {
     daemon_.send_raw(encode_input_end(exec, offset));
   }
-  bool takes(uint32_t exec, uint64_t offset, int timeout_ms = 10000) {
-    auto taken = [&] { return record(exec).input && record(exec).input->offset >= offset; };
-    return daemon_.run_until(taken, timeout_ms);
+  bool takes(uint32_t exec, uint64_t offset) {
+    return daemon_.run_until(
+        [&] { return record(exec).input && record(exec).input->offset >= offset; });
   }
   bool closes_input(uint32_t exec) {
     return daemon_.run_until([&] { return record(exec).input && record(exec).input->closed; });

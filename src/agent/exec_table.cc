@@ -244,7 +244,7 @@ std::optional<ReapedChild> ExecTable::reap_one() {
   if (wait4(pid, &death.wait_status, WNOHANG | __WALL, &death.usage) != pid) return std::nullopt;
   if (layer_.pid() == pid) layer_answered(layer_.ended(death.wait_status));
   if (exec != nullptr) {
-    if (freeze_.frozen_since()) exec->program().put_off(*freeze_.frozen_since());
+    if (freeze_.frozen_since()) exec->program().put_off(*freeze_.frozen_since(), now());
     if (limit_watch_) limit_watch_->look_at_end(leaves());
     bool asks = exec->reaped(death, counters_, launcher_.null_device());
     if (asks) layer_.ask(exec->program().leaf().number());
@@ -263,18 +263,19 @@ void ExecTable::layer_answered(const LayerProbe::Answer& answer) {
 }
 
 void ExecTable::freeze_noticed() {
-  auto since = freeze_.noticed(now());
-  if (since) put_off(*since);
+  SteadyTime current = now();
+  auto since = freeze_.noticed(current);
+  if (since) put_off(*since, current);
 }
 
-void ExecTable::put_off(SteadyTime since) {
-  for (auto& [number, exec] : execs_) exec.program().put_off(since);
+void ExecTable::put_off(SteadyTime since, SteadyTime current) {
+  for (auto& [number, exec] : execs_) exec.program().put_off(since, current);
 }
 
 void ExecTable::notice_standstill(SteadyTime current) {
   if (place_ == AgentPlace::kJail) return;
   if (looks_at_ && current > *looks_at_ + kStandstill) {
-    put_off(*looks_at_);
+    put_off(*looks_at_, current);
     // Set anew, the quota has no debt: it counts that time as used, and nothing would run for as
     // long. A machine whose processor nobody shares has none.
     auto quota = read_file_at(cgroup_.get(), "cpu.max");

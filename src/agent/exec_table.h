@@ -93,7 +93,7 @@ class ExecTable {
   void look_at_limits(SteadyTime now);
   void freeze_noticed();
   // No time has passed for any exec since then.
-  void put_off(SteadyTime since);
+  void put_off(SteadyTime since, SteadyTime current);
   // What was lost of the time that the loop was to wait at most counts for nothing.
   void notice_standstill(SteadyTime now);
 

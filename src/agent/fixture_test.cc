@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <sstream>
 
 #include "agent/birth_record.h"
 #include "agent/rest_note.h"
@@ -44,12 +45,6 @@ constexpr int kFreeFd = 20;
 constexpr uint64_t kAgentCapabilities = linux::capability_mask(
     {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID, CAP_KILL,
      CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_SETPCAP, CAP_SYS_PTRACE});
-
-// How much slower than hardware this host is: tests/guest is emulated.
-int slowness() {
-  const char* text = getenv("ATOLL_TEST_SLOW");
-  return text == nullptr ? 1 : std::max(1, atoi(text));
-}
 
 Fd make_birth_record(Starter starter, OnOom on_oom) {
   BirthRecord record = {kBirthVersion, starter == Starter::kSpawner, on_oom, 0, 1, {}, {}, {}};
@@ -202,7 +197,7 @@ TestSandbox::~TestSandbox() {
     ATOLL_CHECK(linux::wait_for_exit(pidfd_.get()).ok());
   }
   if (!tree_.v2.empty()) {
-    ATOLL_CHECK(linux::kill_group(group_, 5000).ok());
+    ATOLL_CHECK(linux::kill_group(group_, test_timeout_ms()).ok());
     ATOLL_CHECK(linux::remove_group(group_).ok());
   }
   for (const std::string& hierarchy : tree_.v1)
@@ -304,11 +299,11 @@ void TestSandbox::launch() {
 void TestSandbox::find_spawner() {
   std::string path =
       "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children";
-  for (int i = 0; i < 200 && spawner_pid_ == 0; ++i) {
+  ATOLL_CHECK(eventually([&] {
     auto children = read_file(path);
     if (children.ok() && !children->empty()) spawner_pid_ = std::stoi(*children);
-    usleep(5000);
-  }
+    return spawner_pid_ != 0;
+  }));
   for (Controller controller : {Controller::kMemory, Controller::kPids}) {
     std::string group = limiting_group(controller);
     if (group == group_ + "/run") continue;
@@ -341,139 +336,23 @@ bool TestSandbox::agent_is_alive() const {
   return poll(&poll_fd, 1, 0) == 0;
 }
 
-bool TestSandbox::freeze() const { return linux::freeze_group(group_ + "/run", 5000).ok(); }
+bool TestSandbox::has_program(const std::string& name, char state) const {
+  for (const std::string& leaf : leaves()) {
+    auto pids = read_file(group_ + "/run/" + leaf + "/cgroup.procs");
+    std::istringstream all(pids.ok() ? *pids : "");
+    for (std::string pid; all >> pid;) {
+      auto stat = read_file("/proc/" + pid + "/stat");
+      if (stat.ok() && stat->find("(" + name + ") " + state) != std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
+bool TestSandbox::freeze() const {
+  return linux::freeze_group(group_ + "/run", test_timeout_ms()).ok();
+}
 
 bool TestSandbox::thaw() const { return linux::thaw_group(group_ + "/run").ok(); }
-
-Hello TestDaemon::connect() {
-  Hello hello = connect_without_welcome();
-  send_welcome();
-  return hello;
-}
-
-Hello TestDaemon::connect_without_welcome() {
-  socket_ = sandbox_.connect();
-  reader_ = FrameReader(FrameReader::Side::kDaemon);
-  hello_.reset();
-  ATOLL_CHECK(run_until([this] { return hello_.has_value(); }));
-  return *hello_;
-}
-
-void TestDaemon::send_welcome() {
-  Welcome welcome = {kProtocolVersion, {}};
-  for (const ExecOffsets& known : hello_->execs)
-    if (auto held = records_.find(known.exec); held != records_.end())
-      welcome.execs.push_back({known.exec, held->second.out.size(), held->second.err.size(),
-                               held->second.speech.size()});
-  send_raw(encode(welcome));
-}
-
-void TestDaemon::send_raw(std::string_view bytes, int descriptor) {
-  int descriptors[] = {descriptor};
-  if (descriptor >= 0) {
-    ATOLL_CHECK(linux::send_message(socket_.get(), bytes, descriptors).ok());
-    return;
-  }
-  while (!bytes.empty()) {
-    ssize_t count = send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count < 0) return;  // dropped by the agent; the caller's expectations will notice
-    bytes.remove_prefix(static_cast<size_t>(count));
-  }
-}
-
-bool TestDaemon::is_dropped(int timeout_ms) {
-  pollfd poll_fd = {socket_.get(), POLLRDHUP, 0};
-  return poll(&poll_fd, 1, timeout_ms) == 1;
-}
-
-void TestDaemon::start(uint32_t exec, const Start& start) {
-  records_[exec];
-  send_raw(encode(exec, start));
-}
-
-void TestDaemon::acknowledge_output(uint32_t exec) {
-  const Record& held = records_[exec];
-  send_raw(encode(exec, agent::Acknowledge{Stream::kStdout, held.out.size()}));
-  send_raw(encode(exec, agent::Acknowledge{Stream::kStderr, held.err.size()}));
-  if (!held.speech.empty())
-    send_raw(encode(exec, agent::Acknowledge{Stream::kSpeech, held.speech.size()}));
-}
-
-void TestDaemon::acknowledge_exit(uint32_t exec) { send_raw(encode_exit_acknowledge(exec)); }
-
-bool TestDaemon::run_until(const std::function<bool()>& done, int timeout_ms) {
-  auto end = std::chrono::steady_clock::now() + slowness() * std::chrono::milliseconds(timeout_ms);
-  while (!done()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    receive(20);
-  }
-  return true;
-}
-
-bool TestDaemon::receive(int timeout_ms) {
-  pollfd poll_fd = {socket_.get(), POLLIN, 0};
-  if (poll(&poll_fd, 1, timeout_ms) <= 0) return false;
-  char* room = reader_.prepare(64 * 1024);
-  ssize_t count = recv(socket_.get(), room, 64 * 1024, MSG_DONTWAIT);
-  if (count <= 0) return false;
-  reader_.commit(static_cast<size_t>(count));
-  while (true) {
-    auto frame = reader_.next();
-    ATOLL_CHECK(frame.ok());
-    if (!*frame) return true;
-    take(**frame);
-  }
-}
-
-void TestDaemon::take(const Frame& frame) {
-  if (frame.type == FrameType::kHello) {
-    auto hello = decode_hello(frame.payload);
-    ATOLL_CHECK(hello.ok());
-    hello_ = *hello;
-    return;
-  }
-  if (frame.type >= FrameType::kChannelData && frame.type <= FrameType::kChannelClose) {
-    if (on_channel) on_channel(frame);
-    return;
-  }
-  Record& held = records_[frame.number];
-  if (held.exit) {
-    bool repeated = frame.type == FrameType::kExit || frame.type == FrameType::kStarted;
-    if (!repeated) contradiction_ = "frame after the exit";
-  }
-  if (frame.type == FrameType::kStarted) {
-    held.pid = *decode_started(frame.payload);
-    ++held.started_frames;
-  } else if (frame.type == FrameType::kStartFailed) {
-    held.failed = *decode_start_failed(frame.payload);
-  } else if (frame.type == FrameType::kInputTaken) {
-    held.input = *decode_input_taken(frame.payload);
-    ++held.input_frames;
-  } else if (frame.type == FrameType::kOutput) {
-    take_output(frame.number, *decode_output(frame.payload));
-  } else if (frame.type == FrameType::kExit) {
-    held.exit = *decode_exit(frame.payload);
-    ++held.exit_frames;
-  }
-}
-
-void TestDaemon::take_output(uint32_t exec, const Output& output) {
-  Record& held = records_[exec];
-  if (!held.pid) contradiction_ = "output before started";
-  std::string& log = output.stream == Stream::kStdout   ? held.out
-                     : output.stream == Stream::kStderr ? held.err
-                                                        : held.speech;
-  if (output.offset != log.size()) contradiction_ = "output at the wrong offset";
-  log.append(output.data);
-  if (record(exec).acknowledge == Record::Acknowledge::kNever) return;
-  send_raw(encode(exec, agent::Acknowledge{output.stream, log.size()}));
-}
-
-const Record& TestDaemon::finish(uint32_t exec) {
-  run_until([&] { return records_[exec].ended(); });
-  if (records_[exec].ended()) acknowledge_exit(exec);
-  return records_[exec];
-}
 
 Start shell(std::string script) {
   Start start;

@@ -13,6 +13,7 @@
 
 #include "agent/birth_record.h"
 #include "agent/protocol.h"
+#include "base/eventually.h"
 #include "base/fd.h"
 #include "linux/cgroup_tree.h"
 
@@ -47,6 +48,8 @@ class TestSandbox {
   // Names of the leaves that exist.
   std::vector<std::string> leaves() const;
   bool agent_is_alive() const;
+  // Whether a program of that name is in that state (proc_pid_stat(5): S sleeps, T is stopped).
+  bool has_program(const std::string& name, char state) const;
   // As the warden stops and lets go on what runs in it.
   bool freeze() const;
   bool thaw() const;
@@ -100,14 +103,15 @@ class TestDaemon {
   void send_raw(std::string_view bytes, int descriptor = -1);
   void send_welcome();
   // True when the agent has closed the connection.
-  bool is_dropped(int timeout_ms = 3000);
+  bool is_dropped(std::chrono::milliseconds timeout = test_timeout());
 
   void start(uint32_t exec, const Start& start);
   void acknowledge_output(uint32_t exec);
   void acknowledge_exit(uint32_t exec);
 
   // Takes frames until `done` or the time is over; false then.
-  bool run_until(const std::function<bool()>& done, int timeout_ms = 10000);
+  bool run_until(const std::function<bool()>& done,
+                 std::chrono::milliseconds timeout = test_timeout());
   // Takes at most one chunk of bytes; false if nothing came or the connection is gone.
   bool receive(int timeout_ms);
   // Runs to the end and acknowledges it.
@@ -132,6 +136,24 @@ class TestDaemon {
   std::string contradiction_;
 };
 
+// Takes frames for so long, to see what does not come.
+void linger(TestDaemon& daemon, std::chrono::milliseconds time);
+// True when the agent has obeyed all that was sent and has told what it knew by then.
+bool catches_up(TestDaemon& daemon);
+
 Start shell(std::string script);
+
+// Upper bound of what the agent may have counted since then, however busy the host is.
+class Stopwatch {
+ public:
+  uint64_t elapsed_us() const {
+    auto elapsed = std::chrono::steady_clock::now() - begin_;
+    auto micros = std::chrono::ceil<std::chrono::microseconds>(elapsed).count();
+    return static_cast<uint64_t>(micros) + 2;  // the agent rounds up too
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 }  // namespace atl::agent

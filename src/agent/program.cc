@@ -198,14 +198,14 @@ void Program::check_deadline(SteadyTime now) {
   if (cpu_check_at_ && now >= *cpu_check_at_) check_cpu_time(now);
 }
 
-void Program::put_off(SteadyTime since) {
+void Program::put_off(SteadyTime since, SteadyTime now) {
   // Also of one that was started while nothing ran.
   since = std::max(since, started_at_);
-  auto frozen = steady_clock::now() - since;
+  auto frozen = now - since;
   frozen_ += frozen;
   if (deadline_) *deadline_ += frozen;
   if (cpu_check_at_) *cpu_check_at_ += frozen;
-  forgive_cpu_time(since);
+  forgive_cpu_time(since, now);
 }
 
 uint64_t Program::used_us() const {
@@ -215,14 +215,14 @@ uint64_t Program::used_us() const {
   return used - std::min(used, user_us_before_ + system_us_before_ + forgiven_us_);
 }
 
-void Program::forgive_cpu_time(SteadyTime since) {
+void Program::forgive_cpu_time(SteadyTime since, SteadyTime now) {
   auto watched = std::chrono::duration_cast<microseconds>(since - seen_at_);
   uint64_t had = static_cast<uint64_t>(std::max<int64_t>(0, watched.count())) * cpu_count();
   uint64_t used = used_us();
   uint64_t most = seen_us_ + had;
   if (used > most) forgiven_us_ += used - most;
   seen_us_ = std::min(used, most);
-  seen_at_ = steady_clock::now();
+  seen_at_ = now;
 }
 
 void Program::check_cpu_time(SteadyTime now) {

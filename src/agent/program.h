@@ -60,8 +60,9 @@ class Program {
   // Ends every process when the wall time or the cpu time is over.
   void check_deadline(SteadyTime now);
 
-  // It was stopped from `since` until now, which does not count: what is left of its time is left.
-  void put_off(SteadyTime since);
+  // It was stopped from `since` until `now`, which does not count: what is left of its time is
+  // left.
+  void put_off(SteadyTime since, SteadyTime now);
 
   const Leaf& leaf() const { return leaf_; }
 
@@ -73,7 +74,7 @@ class Program {
   uint64_t used_us() const;
   // A machine charges the time in which it stood still to whatever ran: what is more than its
   // processors had until then was never used.
-  void forgive_cpu_time(SteadyTime since);
+  void forgive_cpu_time(SteadyTime since, SteadyTime now);
   bool hit_by_memory_kill(const Counts& now, bool leaf_counts) const;
   void read_cpu_times(const rusage& usage, Exit& exit) const;
   void read_peak_memory(const rusage& usage, const Counters& counters, Exit& exit) const;

@@ -18,7 +18,7 @@ class Sudo : public testing::TestWithParam<Starter> {
   }
   void TearDown() override {
     if (!sandbox_.problem().empty()) return;
-    EXPECT_TRUE(daemon_.run_until([this] { return sandbox_.leaves().empty(); }, 10000));
+    EXPECT_TRUE(daemon_.run_until([this] { return sandbox_.leaves().empty(); }));
     EXPECT_TRUE(sandbox_.agent_is_alive());
     EXPECT_EQ(daemon_.contradiction(), "");
   }

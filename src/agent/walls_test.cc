@@ -124,7 +124,7 @@ TEST_P(Walls, ExecsOfOneSandboxMaySignalEachOther) {
   daemon_.run_until([&] { return !daemon_.record(100).out.empty(); });
   EXPECT_EQ(run(shell("kill " + std::to_string(*daemon_.record(100).pid) + " && echo done")).out,
             "done\n");
-  EXPECT_TRUE(daemon_.run_until([&] { return daemon_.record(100).ended(); }, 5000));
+  EXPECT_TRUE(daemon_.run_until([&] { return daemon_.record(100).ended(); }));
 }
 
 TEST_P(Walls, ProgramsAreTheFirstVictimsWhenMemoryRunsOut) {
@@ -150,7 +150,7 @@ TEST_P(Walls, OrdinaryProgramsGoOnWorking) {
   Record shells =
       run(shell("set -e; bash -c 'echo $((1+1)) | cat >/dev/null'; "
                 "d=$(mktemp -d); cp /etc/passwd $d/a; mv $d/a $d/b; ls -la $d >/dev/null; "
-                "tar -cf $d/t -C /etc passwd; timeout 5 true; setsid true; nice true; "
+                "tar -cf $d/t -C /etc passwd; timeout 60 true; setsid true; nice true; "
                 "rm -r $d; echo good"));
   EXPECT_EQ(shells.out, "good\n") << shells.err;
 }
