@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -463,37 +462,6 @@ TEST(Catalog, EveryAcknowledgedRowSurvivesKillNine) {
   // At most the one that was under way in each round came without being told.
   EXPECT_LE(catalog->sandboxes().count(kLocalTenant).value(), acknowledged.size() + 5);
   printf("acknowledged rows: %zu\n", acknowledged.size());
-}
-
-// The price of the calls on the request path; printed, not judged.
-TEST_F(CatalogTest, CallCost) {
-  constexpr int kCalls = 100;
-  auto report = [](const char* what, auto call) {
-    auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < kCalls; ++i) call(i);
-    std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - begin;
-    printf("%s: %.1f us\n", what, elapsed.count() / kCalls);
-  };
-  SandboxRow sandbox = insert(kLocalTenant);
-  report("insert sandbox", [&](int) { insert(kLocalTenant); });
-  report("find sandbox",
-         [&](int) { EXPECT_TRUE(catalog_->sandboxes().find(kLocalTenant, sandbox.id).ok()); });
-  report("insert exec", [&](int) {
-    EXPECT_TRUE(catalog_->execs().insert(kLocalTenant, sandbox.id, "{}", 1).ok());
-  });
-  report("finish exec", [&](int i) {
-    ExecId id = *ExecId::from_number(static_cast<uint32_t>(i + 1));
-    ExecRow row{.sandbox = sandbox.id, .tenant = kLocalTenant, .id = id, .verdict = "ok"};
-    EXPECT_TRUE(catalog_->execs().finish(row).ok());
-  });
-  report("insert key (durable)", [&](int i) {
-    std::string id = "k" + std::to_string(i);
-    KeyRow row{.id = id, .tenant = kLocalTenant, .name = "n", .hash = sha256(id).bytes()};
-    EXPECT_TRUE(catalog_->keys().insert(row).ok());
-  });
-  report("find key", [&](int) {
-    EXPECT_TRUE(catalog_->keys().find_by_hash(sha256("k1").bytes())->has_value());
-  });
 }
 
 }  // namespace

@@ -4,9 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdio>
-
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -212,24 +209,6 @@ TEST(Transaction, CommittedRowIsSeenByTheOtherConnection) {
   EXPECT_EQ(number(other, "SELECT count(*) FROM t"), 0);
   ASSERT_TRUE(transaction->commit().ok());
   EXPECT_EQ(number(other, "SELECT count(*) FROM t"), 1);
-}
-
-// The price of the two classes; the figures are printed, not judged.
-TEST(Database, CommitCost) {
-  TestDirectory directory;
-  for (Durability durability : {Durability::kProcess, Durability::kMachine}) {
-    Database database = open_or_die(directory / "db", durability);
-    ASSERT_TRUE(database.execute("CREATE TABLE IF NOT EXISTS t (a TEXT) STRICT").ok());
-    constexpr int kCommits = 100;
-    std::string value(300, 'v');
-    auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < kCommits; ++i)
-      ASSERT_TRUE(database.run("INSERT INTO t VALUES (?)", value).ok());
-    std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - begin;
-    printf("insert + commit, %s: %.1f us\n",
-           durability == Durability::kProcess ? "kProcess" : "kMachine",
-           elapsed.count() / kCommits);
-  }
 }
 
 TEST(Database, ACopyHasWhatIsCommittedWhileAnotherWrites) {

@@ -1,6 +1,4 @@
-// What file operations cost. Only with ATOLL_BENCH=1; prints, asserts nothing about time.
-#include <stdlib.h>
-
+// Costs of file operations in the real agent. As root.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,12 +9,8 @@
 namespace atl::agent {
 namespace {
 
-class FileBench : public FileTest {
+class FileCost : public FileTest {
  protected:
-  void SetUp() override {
-    if (getenv("ATOLL_BENCH") == nullptr) GTEST_SKIP() << "set ATOLL_BENCH=1 to measure";
-    FileTest::SetUp();
-  }
   // The median time of an operation, to its close.
   template <typename Operation>
   double median_ms(int rounds, Operation operation) {
@@ -31,14 +25,14 @@ class FileBench : public FileTest {
     return times[static_cast<size_t>(rounds / 2)];
   }
 };
-ATOLL_FILE_TESTS(FileBench);
+ATOLL_FILE_TESTS(FileCost);
 
 double cpu_ms_of(pid_t pid) {
   auto text = read_file("/proc/" + std::to_string(pid) + "/schedstat");
   return text.ok() ? static_cast<double>(std::stoull(*text)) / 1e6 : 0;
 }
 
-TEST_P(FileBench, Costs) {
+TEST_P(FileCost, OfEachOperation) {
   put("small", "x");
   put("one", std::string(1 << 20, 'x'));
   put("many", std::string(64 << 20, 'x'));
