@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "linux/cgroup_tree.h"
 #include "warden/testing/fixture_test.h"
 
@@ -76,7 +77,7 @@ TEST_F(Freezer, TheNextWardenKeepsWhatWasAskedForAndThawsTheRest) {
   EXPECT_TRUE(is_frozen());
   EXPECT_EQ(ask(Operation::kThaw).status, Status::kOk);
   // As a helper leaves it that died in the middle of its work.
-  ASSERT_TRUE(linux::freeze_group(group(), 1000).ok());
+  ASSERT_TRUE(linux::freeze_group(group(), test_timeout_ms()).ok());
   warden_->kill_hard();
   warden_->start();
   connect();

@@ -4,8 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <sstream>
+
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "warden/testing/fixture_test.h"
 
 namespace atl::warden {
@@ -42,6 +45,15 @@ TEST_F(Inventory, AnUnknownRecordHasNoLock) {
   EXPECT_FALSE(lock->has_value());
 }
 
+// A line of proc_locks(5) with an arrow: "1: -> FLOCK  ADVISORY  WRITE <pid> …".
+bool waits_for_a_lock(pid_t pid) {
+  std::istringstream locks(testing::read_text("/proc/locks"));
+  for (std::string line; std::getline(locks, line);)
+    if (line.find("->") != line.npos && line.find(" " + std::to_string(pid) + " ") != line.npos)
+      return true;
+  return false;
+}
+
 TEST_F(Inventory, AWaiterSeesThatTheRecordWasRemovedMeanwhile) {
   SandboxId id = SandboxId::draw();
   auto record = create_record(*host_, id);
@@ -52,8 +64,7 @@ TEST_F(Inventory, AWaiterSeesThatTheRecordWasRemovedMeanwhile) {
     auto lock = lock_record(*host_, id);
     _exit(lock.ok() && !lock->has_value() ? 0 : 1);
   }
-  usleep(50'000);
-  EXPECT_EQ(waitpid(waiter, nullptr, WNOHANG), 0) << "it must wait for the lock";
+  EXPECT_TRUE(eventually([&] { return waits_for_a_lock(waiter); }));
   ASSERT_TRUE(remove_record(*host_, id).ok());
   record->directory.reset();
   int status = 0;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "linux/cgroup_tree.h"
 #include "linux/resource_usage.h"
 #include "warden/testing/fixture_test.h"
@@ -148,12 +149,12 @@ TEST_F(LimitChange, WhatIsUsedIsToldFromOutside) {
     std::memcpy(&used, answer.data() + sizeof(Reply), sizeof used);
     return used;
   };
-  linux::ResourceUsage before = usage();
+  linux::ResourceUsage before = {};
   // Its processes are charged for what they touch, when they have had a processor.
-  for (int i = 0; i < 1000 && before.memory_bytes == 0; ++i) {
-    usleep(10'000);
+  EXPECT_TRUE(eventually([&] {
     before = usage();
-  }
+    return before.memory_bytes > 0;
+  }));
   EXPECT_LT(before.memory_bytes, 64 * kMiB);
   EXPECT_LE(before.cache_bytes, before.memory_bytes);
   EXPECT_LT(before.disk_bytes, request_.disk_bytes);

@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "base/file.h"
 #include "linux/cgroup_tree.h"
 #include "linux/unix_socket.h"
@@ -145,7 +146,7 @@ bool Client::send_bytes(const std::string& bytes) {
 
 std::optional<std::string> Client::receive() {
   pollfd waiting = {.fd = socket_.get(), .events = POLLIN, .revents = 0};
-  if (poll(&waiting, 1, 30'000) <= 0) return std::nullopt;
+  if (poll(&waiting, 1, test_timeout_ms()) <= 0) return std::nullopt;
   std::string bytes(kMaxReplyBytes, '\0');
   ssize_t count = recv(socket_.get(), bytes.data(), bytes.size(), 0);
   if (count <= 0) return std::nullopt;
@@ -188,12 +189,8 @@ void RunningWarden::start() {
     _exit(127);
   }
   // A socket of an earlier warden may still be there: only an answer counts.
-  for (int i = 0; i < 1000; ++i) {
-    auto client = Client::connect(directories_.run());
-    if (client) return;
-    usleep(10'000);
-  }
-  ADD_FAILURE() << "the warden did not start";
+  EXPECT_TRUE(eventually([this] { return Client::connect(directories_.run()).has_value(); }))
+      << "the warden did not start";
 }
 
 RunningWarden::~RunningWarden() {
@@ -275,19 +272,18 @@ std::vector<std::string> traces(const std::string& run_dir, pid_t mounts_of) {
 
 std::vector<std::string> settled_traces(const std::string& run_dir, pid_t mounts_of,
                                         const std::vector<std::string>& expected) {
-  auto found = traces(run_dir, mounts_of);
-  for (int i = 0; i < 300 && found != expected; ++i) {
-    usleep(10'000);
+  std::vector<std::string> found;
+  (void)eventually([&] {
     found = traces(run_dir, mounts_of);
-  }
+    return found == expected;
+  });
   return found;
 }
 
 void wait_until_childless(pid_t warden) {
   std::string task = std::to_string(warden);
   std::string path = "/proc/" + task + "/task/" + task + "/children";
-  for (int i = 0; i < 300 && !read_text(path).empty(); ++i) usleep(10'000);
-  EXPECT_EQ(read_text(path), "");
+  EXPECT_TRUE(eventually([&] { return read_text(path).empty(); })) << read_text(path);
 }
 
 }  // namespace atl::warden::testing
