@@ -1,6 +1,7 @@
 #include "http/connection.h"
 
 #include <atomic>
+#include <thread>
 
 #include "http/test_server.h"
 
@@ -192,7 +193,7 @@ TEST(Connection, BadChunksReachTheHandlerAsAnErrorAndEndTheConnection) {
   RawPeer peer(server.port());
   peer.send("PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nxy\r\n");
   EXPECT_EQ(seen.get_future().get(), Code::kInvalid);
-  EXPECT_TRUE(peer.is_closed_within(milliseconds(30'000)));
+  EXPECT_TRUE(peer.is_closed_in_time());
 }
 
 TEST(Connection, ABadBodyIsAnsweredAndNothingBehindItIsARequest) {
@@ -305,7 +306,8 @@ TEST(Connection, HandlerCannotAnswerTwiceOrInjectHeaders) {
   peer.send(kGet);
   head_of(peer);
   EXPECT_EQ(peer.read_exactly(7), "ignored");
-  EXPECT_TRUE(peer.is_silent_for(milliseconds(50)));
+  peer.send(kGet);
+  EXPECT_TRUE(head_of(peer).starts_with("HTTP/1.1 200 ")) << "nothing between";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "http/relay.h"
 
+#include <thread>
+
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
@@ -163,7 +165,7 @@ TEST(Relay, EndsWhenTheOtherServerAnswersWithoutReadingTheBody) {
   RawPeer peer(server.port());
   peer.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000000\r\n\r\nsome");
   EXPECT_TRUE(has(peer.read_until("\r\n\r\nno"), "HTTP/1.1 403"));
-  EXPECT_TRUE(server.has_connections_within(0, milliseconds(30'000)));
+  EXPECT_TRUE(server.has_connections_in_time(0));
 }
 
 TEST(Relay, TellsOfAServerThatDoesNotSpeakHttp) {
@@ -203,7 +205,7 @@ TEST(Relay, EndsWithItsClientHoweverSilentTheServer) {
     EXPECT_EQ(has(head, "200"), !answer.empty()) << what;
     peer.close();
     silent.read_to_end();
-    EXPECT_TRUE(server.has_connections_within(0, milliseconds(30'000))) << what;
+    EXPECT_TRUE(server.has_connections_in_time(0)) << what;
   }
 }
 
@@ -231,23 +233,38 @@ TEST(Relay, RefusesAnUpgradeThatNobodyAskedFor) {
   EXPECT_FALSE(has(answer, "200 OK"));
 }
 
-TEST(Relay, ATunnelWhoseClientHasEndedLastsWhileTheServerSpeaks) {
+// Speaks for longer than a relay waits in silence. False when the host was so busy that it was
+// silent for as long, which says nothing about the relay.
+bool tunnel_lasts_while_the_server_speaks() {
+  constexpr milliseconds kPatience{500};
   Listener listener;
-  TestServer server(RelayTo{listener.port(), milliseconds(2000)});
+  TestServer server(RelayTo{listener.port(), kPatience});
   RawPeer peer(server.port());
   peer.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
   RawPeer speaker = listener.accept();
   speaker.read_until("\r\n\r\n");
+  auto silent_since = TestClock::now();
   speaker.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n");
   EXPECT_TRUE(has(peer.read_until("\r\n\r\n"), "HTTP/1.1 101"));
   peer.end_sending();
   speaker.read_to_end();
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(milliseconds(40));
+    auto sent_at = TestClock::now();
     speaker.send("still here");
+    std::string heard = peer.read_exactly(10);
+    // The relay has passed this on by now, and the piece before it not earlier than that was sent.
+    if (TestClock::now() - silent_since >= kPatience) return false;
+    EXPECT_EQ(heard, "still here");
+    silent_since = sent_at;
   }
-  EXPECT_EQ(peer.read_to_end().size(), 100u);
-  EXPECT_TRUE(server.has_connections_within(0, milliseconds(30'000)));
+  EXPECT_EQ(peer.read_to_end(), "");
+  EXPECT_TRUE(server.has_connections_in_time(0));
+  return true;
+}
+
+TEST(Relay, ATunnelWhoseClientHasEndedLastsWhileTheServerSpeaks) {
+  EXPECT_TRUE(eventually(tunnel_lasts_while_the_server_speaks));
 }
 
 TEST(Relay, CarriesAWebSocket) {
@@ -273,8 +290,8 @@ TEST(Relay, CarriesAWebSocket) {
   peer.send(std::string_view("\x81\x82\0\0\0\0hi", 8));
   EXPECT_EQ(peer.read_exactly(4), "\x81\x02hi");
   peer.close();
-  EXPECT_TRUE(server.has_connections_within(0, milliseconds(30'000)));
-  EXPECT_TRUE(upstream.has_connections_within(0, milliseconds(30'000)));
+  EXPECT_TRUE(server.has_connections_in_time(0));
+  EXPECT_TRUE(upstream.has_connections_in_time(0));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -42,7 +43,7 @@ TEST(Server, TakenPortIsAnErrorAtOnce) {
 TEST(Server, DescriptorsAreNotInherited) {
   TestServer server(answer);
   RawPeer peer(server.port());
-  ASSERT_TRUE(server.has_connections_within(1, milliseconds(30'000)));
+  ASSERT_TRUE(server.has_connections_in_time(1));
   for (int fd = 3; fd < 256; ++fd) {
     int flags = fcntl(fd, F_GETFD);
     int type = 0;
@@ -64,7 +65,7 @@ TEST(Server, RefusesConnectionsOverTheLimit) {
   TestServer server(answer, Limits{.connections = 2});
   RawPeer first(server.port());
   RawPeer second(server.port());
-  ASSERT_TRUE(server.has_connections_within(2, milliseconds(30'000)));
+  ASSERT_TRUE(server.has_connections_in_time(2));
   RawPeer third(server.port());
   third.send(kGet);
   std::string all = third.read_to_end();
@@ -74,7 +75,7 @@ TEST(Server, RefusesConnectionsOverTheLimit) {
   first.send(kGet);
   EXPECT_TRUE(first.read_until("ok").starts_with("HTTP/1.1 200 "));
   second.close();
-  ASSERT_TRUE(server.has_connections_within(1, milliseconds(30'000)));
+  ASSERT_TRUE(server.has_connections_in_time(1));
   RawPeer fourth(server.port());
   fourth.send(kGet);
   EXPECT_TRUE(fourth.read_until("ok").starts_with("HTTP/1.1 200 "));
@@ -85,26 +86,28 @@ TEST(Server, SlowHeaderIsRefusedHoweverManyBytesCome) {
   auto begin = TestClock::now();
   RawPeer peer(server.port());
   peer.send("GET / HTTP/1.1\r\nX: ");
+  std::atomic<bool> over = false;
   std::thread dripping([&] {
-    for (int i = 0; i < 75; ++i) {
+    while (!over) {
       std::this_thread::sleep_for(milliseconds(20));
       peer.send("x");
     }
   });
   std::string all = peer.read_to_end();
   auto took = TestClock::now() - begin;
+  over = true;
   dripping.join();
   EXPECT_TRUE(all.starts_with("HTTP/1.1 408 ")) << all;
   EXPECT_GE(took, milliseconds(200));
 }
 
 TEST(Server, SilentConnectionsAreClosed) {
-  TestServer server(answer,
-                    Limits{.header_time = milliseconds(100), .idle_time = milliseconds(300)});
+  TestServer impatient(answer, Limits{.header_time = milliseconds(100)});
   auto begin = TestClock::now();
-  RawPeer never_asked(server.port());
+  RawPeer never_asked(impatient.port());
   never_asked.read_to_end();
   EXPECT_GE(TestClock::now() - begin, milliseconds(100));
+  TestServer server(answer, Limits{.idle_time = milliseconds(300)});
   begin = TestClock::now();
   RawPeer asked_once(server.port());
   asked_once.send(kGet);
@@ -113,7 +116,9 @@ TEST(Server, SilentConnectionsAreClosed) {
   EXPECT_GE(TestClock::now() - begin, milliseconds(300));
 }
 
-TEST(Server, BodyWithoutProgressTimesOut) {
+// Sends a body piece by piece and stops in the middle. False when the host was so busy that the
+// time was over between two pieces, which says nothing about the server.
+bool body_times_out_after_its_last_byte() {
   std::promise<Code> seen;
   TestServer server(
       [&](Exchange& exchange) -> Task<void> {
@@ -123,15 +128,21 @@ TEST(Server, BodyWithoutProgressTimesOut) {
       Limits{.body_time = milliseconds(1500)});
   RawPeer peer(server.port());
   peer.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n");
+  auto outcome = seen.get_future();
   auto begin = TestClock::now();
   for (int i = 0; i < 5; ++i) {
-    std::this_thread::sleep_for(milliseconds(60));
+    if (outcome.wait_for(milliseconds(60)) == std::future_status::ready) return false;
     begin = TestClock::now();
     peer.send("x");
   }
-  EXPECT_EQ(seen.get_future().get(), Code::kTimeout);
+  EXPECT_EQ(outcome.get(), Code::kTimeout);
   EXPECT_GE(TestClock::now() - begin, milliseconds(1500)) << "counted from the last byte";
-  EXPECT_TRUE(peer.is_closed_within(milliseconds(30'000)));
+  EXPECT_TRUE(peer.is_closed_in_time());
+  return true;
+}
+
+TEST(Server, BodyWithoutProgressTimesOut) {
+  EXPECT_TRUE(eventually(body_times_out_after_its_last_byte));
 }
 
 TEST(Server, ABodyThatTricklesTimesOutAndIsAnswered) {
@@ -206,10 +217,10 @@ TEST(Server, StopClosesIdleConnectionsAtOnce) {
   RawPeer in_header(server.port());
   in_header.send("GET / HT");
   RawPeer silent(server.port());
-  ASSERT_TRUE(server.has_connections_within(3, milliseconds(30'000)));
+  ASSERT_TRUE(server.has_connections_in_time(3));
   server.stop();
-  EXPECT_TRUE(server.ends_within(milliseconds(30'000)));
-  EXPECT_TRUE(idle.is_closed_within(milliseconds(30'000)));
+  EXPECT_TRUE(server.ends_in_time());
+  EXPECT_TRUE(idle.is_closed_in_time());
 }
 
 TEST(Server, StopLetsARunningHandlerAnswer) {
@@ -229,7 +240,7 @@ TEST(Server, StopLetsARunningHandlerAnswer) {
   EXPECT_TRUE(all.starts_with("HTTP/1.1 200 ")) << all;
   EXPECT_NE(all.find("\r\nConnection: close\r\n"), std::string::npos) << all;
   peer.close();
-  EXPECT_TRUE(server.ends_within(milliseconds(30'000)));
+  EXPECT_TRUE(server.ends_in_time());
 }
 
 TEST(Server, StopCancelsAHandlerThatDoesNotEnd) {
@@ -249,9 +260,9 @@ TEST(Server, StopCancelsAHandlerThatDoesNotEnd) {
   peer.send(kGet);
   started.get_future().get();
   server.stop();
-  EXPECT_TRUE(server.ends_within(milliseconds(30'000)));
+  EXPECT_TRUE(server.ends_in_time());
   EXPECT_EQ(cancelled, 2);
-  EXPECT_TRUE(peer.is_closed_within(milliseconds(30'000)));
+  EXPECT_TRUE(peer.is_closed_in_time());
 }
 
 TEST(Server, StopEndsAnEventStream) {
@@ -267,7 +278,7 @@ TEST(Server, StopEndsAnEventStream) {
   peer.send(kGet);
   peer.read_until("data: x");
   server.stop();
-  EXPECT_TRUE(server.ends_within(milliseconds(30'000)));
+  EXPECT_TRUE(server.ends_in_time());
   EXPECT_TRUE(failed);
 }
 
@@ -286,7 +297,7 @@ TEST(Server, StopEndsAReadOfABody) {
   started.get_future().get();
   server.stop();
   EXPECT_EQ(seen.get_future().get(), Code::kCancelled);
-  EXPECT_TRUE(server.ends_within(milliseconds(30'000)));
+  EXPECT_TRUE(server.ends_in_time());
 }
 
 TEST(Server, CancellingRunIsAStop) {
@@ -302,8 +313,10 @@ TEST(Server, CancellingRunIsAStop) {
   context.run_for(milliseconds(20));
   EXPECT_FALSE(returned);
   cancel.emit(boost::asio::cancellation_type::terminal);
-  context.run_for(milliseconds(500));
-  EXPECT_TRUE(returned);
+  EXPECT_TRUE(eventually([&] {
+    context.run_for(milliseconds(10));
+    return returned;
+  }));
 }
 
 TEST(Server, LeavesNoDescriptorBehind) {

@@ -12,13 +12,13 @@
 #include <netinet/in.h>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "base/fd.h"
 #include "http/server.h"
 
@@ -65,21 +65,14 @@ class TestServer {
   void stop() {
     boost::asio::post(context_, [this] { server_->stop(); });
   }
-  bool ends_within(milliseconds time) {
-    return thread_.wait_for(time) == std::future_status::ready;
-  }
+  bool ends_in_time() { return thread_.wait_for(test_timeout()) == std::future_status::ready; }
   size_t open_connections() {
     std::promise<size_t> count;
     boost::asio::post(context_, [&] { count.set_value(server_->open_connections()); });
     return count.get_future().get();
   }
-  bool has_connections_within(size_t count, milliseconds time) {
-    auto end = TestClock::now() + time;
-    while (open_connections() != count) {
-      if (TestClock::now() > end) return false;
-      std::this_thread::sleep_for(milliseconds(2));
-    }
-    return true;
+  bool has_connections_in_time(size_t count) {
+    return eventually([&] { return open_connections() == count; });
   }
 
  private:
@@ -118,29 +111,29 @@ class RawPeer {
   int fd() const { return fd_.get(); }
 
   // Everything up to the end of the stream, which must come.
-  std::string read_to_end(milliseconds time = milliseconds(5000)) {
-    auto end = TestClock::now() + time;
+  std::string read_to_end() {
+    auto end = TestClock::now() + test_timeout();
     while (read_some(end)) continue;
     EXPECT_TRUE(ended_) << "the connection was not closed";
     return take(input_.size());
   }
   // Everything up to and including `mark`; what there is when it does not come.
-  std::string read_until(std::string_view mark, milliseconds time = milliseconds(5000)) {
-    auto end = TestClock::now() + time;
+  std::string read_until(std::string_view mark) {
+    auto end = TestClock::now() + test_timeout();
     while (input_.find(mark) == std::string::npos && read_some(end)) continue;
     size_t found = input_.find(mark);
     return take(found == std::string::npos ? input_.size() : found + mark.size());
   }
-  std::string read_exactly(size_t count, milliseconds time = milliseconds(5000)) {
-    auto end = TestClock::now() + time;
+  std::string read_exactly(size_t count) {
+    auto end = TestClock::now() + test_timeout();
     while (input_.size() < count && read_some(end)) continue;
     return take(std::min(count, input_.size()));
   }
   bool is_silent_for(milliseconds time) {
     return input_.empty() && !read_some(TestClock::now() + time) && !ended_;
   }
-  bool is_closed_within(milliseconds time) {
-    auto end = TestClock::now() + time;
+  bool is_closed_in_time() {
+    auto end = TestClock::now() + test_timeout();
     while (read_some(end)) continue;
     return ended_;
   }

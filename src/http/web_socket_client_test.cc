@@ -5,7 +5,7 @@
 namespace atl::http {
 namespace {
 
-constexpr milliseconds kTimeout{5000};
+const milliseconds kTimeout = test_timeout();
 
 // Sends every message back; the text "bye" closes, "drop" hangs up, "refuse" in the path refuses.
 Task<void> echo(Exchange& exchange) {
@@ -32,7 +32,7 @@ Result<WebSocketClient::Opened> open_at(unsigned short port, const std::string& 
   return WebSocketClient::open({"127.0.0.1", port, target}, {{"X", "y"}}, kTimeout);
 }
 
-// Pumps until `done` or 5 s.
+// Pumps until `done`, or for the timeout.
 template <typename Done>
 Result<void> pump_until(WebSocketClient& client, Done done) {
   auto end = TestClock::now() + kTimeout;
@@ -100,7 +100,7 @@ class Liar {
       RawPeer peer(Fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
       peer.read_until("\r\n\r\n");
       peer.send(bytes_);
-      peer.is_closed_within(kTimeout);
+      peer.is_closed_in_time();
     });
   }
   ~Liar() { thread_.join(); }
