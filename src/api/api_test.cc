@@ -75,8 +75,10 @@ TEST(Api, ExecWithoutWaitIsAcceptedThenSignalled) {
   auto signalled = server.send(Method::kPost, path + "/e1/signal", R"({"signal":"KILL"})");
   EXPECT_EQ(signalled.status, 204) << signalled.body;
   json::object exec;
-  for (int i = 0; i < 100 && text_of(exec, "state") != "ended"; ++i)
+  EXPECT_TRUE(eventually([&] {
     exec = body_of(server.send(Method::kGet, path + "/e1"));
+    return text_of(exec, "state") == "ended";
+  }));
   EXPECT_EQ(text_of(exec, "verdict"), "killed");
   EXPECT_EQ(server.send(Method::kPost, path + "/e1/signal", R"({"signal":"KILL"})").status, 409);
   auto listed = body_of(server.send(Method::kGet, path));

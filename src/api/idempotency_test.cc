@@ -136,7 +136,7 @@ TEST(ApiIdempotency, OfAHundredEqualRequestsAtOnceOneHappensAndAllGetItsAnswer) 
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kRequests; ++i)
     threads.emplace_back([&, i] {
-      auto client = http::Client::create("127.0.0.1", server.port, std::chrono::seconds(60));
+      auto client = http::Client::create("127.0.0.1", server.port, 2 * test_timeout());
       auto sent = client->send(Method::kPost, kPath, headers_of(server, "k1"), kBody);
       if (sent) answers[i] = std::move(*sent);
     });

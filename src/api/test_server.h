@@ -29,6 +29,7 @@
 #include "api/v1/snapshots.h"
 #include "api/v1/usage.h"
 #include "async/spawn.h"
+#include "base/eventually.h"
 #include "http/client.h"
 #include "http/server.h"
 #include "sandbox/test_bed.h"
@@ -85,7 +86,7 @@ class TestServer {
   }
   http::Response send_as(http::Method method, const std::string& target,
                          const http::Headers& headers, std::string body = "") {
-    if (!client_) client_ = http::Client::create("127.0.0.1", port, std::chrono::seconds(20));
+    if (!client_) client_ = http::Client::create("127.0.0.1", port, test_timeout());
     auto response = client_->send(method, target, headers, std::move(body));
     ATOLL_CHECK(response.ok());
     return std::move(*response);
@@ -101,12 +102,12 @@ class TestServer {
     done.get_future().wait();
   }
 
-  bool has_connections_within(size_t count, std::chrono::milliseconds time) {
-    auto end = std::chrono::steady_clock::now() + time;
-    size_t open = count + 1;
-    while (open != count && std::chrono::steady_clock::now() < end)
+  bool has_connections_in_time(size_t count) {
+    return eventually([&] {
+      size_t open = 0;
       run_inside([&] { open = server_->open_connections(); });
-    return open == count;
+      return open == count;
+    });
   }
 
   // Before the bed: its tasks may hold blobs until it ends.

@@ -18,6 +18,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "base/file.h"
 #include "linux/capabilities.h"
 
@@ -46,7 +47,7 @@ class JailTest : public testing::Test {
             .cache = "",
             .log = log_.get(),
             .kept = {},
-            .deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30)};
+            .deadline = std::chrono::steady_clock::now() + test_timeout()};
   }
   std::string run(const Body& body) { return run(jail(), body); }
   std::string run(const Jail& where, const Body& body) {

@@ -1,19 +1,17 @@
-// What several tests of this folder need: a directory that goes away, waiting for a condition, and
-// a small real program that holds a lock, standing in for atolld and the warden.
+// What several tests of this folder need: a directory that goes away, and a small real program that
+// holds a lock, standing in for atolld and the warden.
 #pragma once
 
 #include <stdlib.h>
 
-#include <chrono>
 #include <fstream>
-#include <functional>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "cli/state_directory.h"
 
 namespace atl::cli {
@@ -34,14 +32,6 @@ class TempDir {
  private:
   std::string path_;
 };
-
-inline bool wait_until(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
 
 inline void write_text(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;

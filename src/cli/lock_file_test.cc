@@ -21,7 +21,7 @@ class HeldLock : public testing::Test {
                              .arguments = {"python3", "-c", kHoldLock, lock_, dir_ / "pids"},
                              .identity = std::nullopt})
                   .value();
-    EXPECT_TRUE(wait_until([&] { return !read_pids(dir_ / "pids").empty(); }));
+    EXPECT_TRUE(eventually([&] { return !read_pids(dir_ / "pids").empty(); }));
   }
   ~HeldLock() override {
     static_cast<void>(linux::send_signal(holder_.pidfd.get(), SIGKILL));
@@ -29,7 +29,7 @@ class HeldLock : public testing::Test {
   }
   void kill_holder() {
     EXPECT_TRUE(linux::send_signal(holder_.pidfd.get(), SIGKILL).ok());
-    EXPECT_TRUE(wait_for_end(holder_.pidfd.get(), std::chrono::seconds(10)).value());
+    EXPECT_TRUE(wait_for_end(holder_.pidfd.get(), test_timeout()).value());
   }
 
   TempDir dir_;

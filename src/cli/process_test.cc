@@ -94,7 +94,8 @@ TEST(Process, EndsByItselfWhenItListensAndByForceWhenNot) {
                                  .value();
     char byte;
     ASSERT_EQ(read(reader.get(), &byte, 1), 1);
-    EXPECT_EQ(end_process(process.pidfd.get(), std::chrono::milliseconds(200)).value(), expected);
+    auto patience = expected == Ended::kByForce ? std::chrono::milliseconds(200) : test_timeout();
+    EXPECT_EQ(end_process(process.pidfd.get(), patience).value(), expected);
     kill(-process.pid, SIGKILL);  // the sleep
     waitpid(process.pid, nullptr, 0);
   }

@@ -24,7 +24,7 @@ class Supervised : public testing::Test {
     auto holder = linux::find_lock_holder(path, geteuid());
     if (!holder || !*holder) return;
     EXPECT_TRUE(linux::send_signal((*holder)->pidfd.get(), SIGKILL).ok());
-    EXPECT_TRUE(wait_for_end((*holder)->pidfd.get(), std::chrono::seconds(10)).value());
+    EXPECT_TRUE(wait_for_end((*holder)->pidfd.get(), test_timeout()).value());
   }
 
   std::string lock(const std::string& name) const { return dir_ / (name + ".lock"); }
@@ -56,7 +56,7 @@ class Supervised : public testing::Test {
   }
   // The pid of the n-th start of a program, once it holds its lock.
   pid_t nth_start(const std::string& name, size_t n) {
-    EXPECT_TRUE(wait_until([&] { return read_pids(starts(name)).size() >= n; })) << name << n;
+    EXPECT_TRUE(eventually([&] { return read_pids(starts(name)).size() >= n; })) << name << n;
     return read_pids(starts(name)).at(n - 1);
   }
   bool holds_lock(const std::string& name) const {
@@ -84,7 +84,7 @@ TEST_F(Supervised, ProgramsOutliveAKilledSupervisorAndTheNextAdoptsThem) {
   EXPECT_TRUE(holds_lock("second"));
 
   start();
-  ASSERT_TRUE(wait_until([&] {
+  ASSERT_TRUE(eventually([&] {
     std::string log = read_text(dir_ / "supervisor.log");
     return log.find("adopted") != log.npos && log.find("adopted") != log.rfind("adopted");
   }));
@@ -102,7 +102,7 @@ TEST_F(Supervised, SigtermEndsEverythingAlsoWhatWasAdopted) {
   nth_start("second", 1);
   kill_supervisor(SIGKILL);
   start();
-  ASSERT_TRUE(wait_until(
+  ASSERT_TRUE(eventually(
       [&] { return read_text(dir_ / "supervisor.log").find("adopted") != std::string::npos; }));
   EXPECT_EQ(kill_supervisor(SIGTERM), 0);
   EXPECT_FALSE(holds_lock("first"));
@@ -148,7 +148,7 @@ TEST_F(Supervised, ForeignOrphansAreReaped) {
       "os.waitpid(child, 0)\n"
       "time.sleep(600)\n");
   pid_t orphan = nth_start("second", 1);
-  EXPECT_TRUE(wait_until([&] { return kill(orphan, 0) != 0; }));
+  EXPECT_TRUE(eventually([&] { return kill(orphan, 0) != 0; }));
   kill_supervisor(SIGTERM);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "sandbox/test_bed.h"
 
 namespace atl::sandbox {
@@ -9,7 +10,7 @@ namespace {
 
 using agent::FileOperation;
 
-SteadyTime soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(5); }
+SteadyTime soon() { return std::chrono::steady_clock::now() + test_timeout(); }
 
 agent::FileRequest request_for(FileOperation operation, std::string path) {
   agent::FileRequest request;

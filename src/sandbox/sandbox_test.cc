@@ -185,7 +185,7 @@ TEST(Sandbox, SleepingSweepIsWokenByWhatComesSooner) {
     bed.settle();
   };
   auto sleep_until_woken = [&](int times) {
-    for (int i = 0; i < 2000 && woken < times; ++i) bed.step();
+    EXPECT_TRUE(step_until(bed, [&] { return woken >= times; }));
     EXPECT_EQ(woken, times);
   };
   auto sandbox = bed.create();

@@ -15,6 +15,7 @@
 
 #include "async/spawn.h"
 #include "base/check.h"
+#include "base/eventually.h"
 #include "base/file.h"
 #include "isolate/fake_driver.h"
 #include "sandbox/keys.h"
@@ -56,9 +57,13 @@ class TestBed {
     if (world.stopped()) world.restart();
     world.poll();
   }
-  // Lets everything that is ready happen.
+  // Lets everything that is ready happen, and what follows from it; however slow the disk is.
   void settle() {
-    for (int i = 0; i < 40; ++i) step();
+    auto nothing = [](store::Catalog&) { return true; };
+    for (int i = 0; i < 20; ++i) {
+      step();
+      run(ledger().run(nothing));  // behind all that it was asked for
+    }
   }
 
   CreateSandbox create_request() const {
@@ -81,7 +86,7 @@ class TestBed {
   }
   store::ExecRow run_exec(Sandbox& sandbox, std::vector<std::string> arguments) {
     auto exec = start_exec(sandbox, std::move(arguments));
-    ATOLL_CHECK(run(exec->wait_ended(std::chrono::steady_clock::now() + std::chrono::seconds(5))));
+    ATOLL_CHECK(run(exec->wait_ended(std::chrono::steady_clock::now() + test_timeout())));
     return exec->row();
   }
 
@@ -167,6 +172,17 @@ class TestBed {
   std::string directory_;
   std::optional<Parts> parts_;
 };
+
+// Lets the bed live on until that is so; false when it was not in time.
+template <typename Condition>
+bool step_until(TestBed& bed, Condition condition) {
+  auto end = std::chrono::steady_clock::now() + test_timeout();
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    bed.step();
+  }
+  return true;
+}
 
 inline void sweep(TestBed& bed) {
   auto swept = [](Sandboxes& sandboxes) -> Task<int> {

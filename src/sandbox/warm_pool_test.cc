@@ -28,8 +28,7 @@ class WarmPools : public testing::Test {
     EXPECT_TRUE(reaches(kWarm));
   }
   bool reaches(size_t size) {
-    for (int i = 0; i < 5000 && pool().size() != size; ++i) bed_.step();
-    return pool().size() == size;
+    return step_until(bed_, [&] { return pool().size() == size; });
   }
   WarmPool& pool() { return bed_.sandboxes().pool(); }
   Result<Created> create(CreateSandbox request) {
@@ -170,7 +169,7 @@ TEST_F(WarmPools, WhatWaitsIsReplacedWhenTheToolboxIs) {
   ASSERT_TRUE(made.ok());
   EXPECT_FALSE(made->timings.from_pool) << "none of those has it";
   EXPECT_EQ(bed_.driver->toolboxes.at(made->sandbox->id()), Digest::parse(std::string(64, 'b')));
-  for (int i = 0; i < 5000 && pool().counts().launches < 2 * kWarm; ++i) bed_.step();
+  EXPECT_TRUE(step_until(bed_, [&] { return pool().counts().launches >= 2 * kWarm; }));
   auto warm = create(bed_.create_request());
   ASSERT_TRUE(warm.ok());
   EXPECT_TRUE(warm->timings.from_pool);

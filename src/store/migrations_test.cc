@@ -1,11 +1,13 @@
 #include "store/migrations.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "store/catalog.h"
 #include "store/test_directory.h"
 
@@ -164,7 +166,10 @@ TEST(Migrations, KilledMigrationLeavesTheOldVersionWhole) {
     _exit(1);
   }
   ASSERT_GT(child, 0);
-  usleep(300'000);
+  // It has begun, and has written more than its memory holds.
+  struct stat wal = {};
+  ASSERT_TRUE(eventually(
+      [&] { return stat((path + "-wal").c_str(), &wal) == 0 && wal.st_size > (1 << 20); }));
   ASSERT_EQ(kill(child, SIGKILL), 0);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

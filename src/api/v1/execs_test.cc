@@ -14,8 +14,6 @@ namespace json = boost::json;
 using http::Method;
 using http::RawPeer;
 
-constexpr std::chrono::seconds kSoon{5};
-
 json::object body_of(const http::Response& response) {
   json::error_code error;
   json::value value = json::parse(response.body, error);
@@ -44,20 +42,18 @@ RawPeer ask(TestServer& server, std::string_view line, const std::string& header
 }
 
 // Whether these bytes are under way to the first exec, not yet taken.
-bool has_pending_within(TestServer& server, const std::string& path, std::string_view bytes,
-                        std::chrono::milliseconds time) {
+bool gets_pending(TestServer& server, const std::string& path, std::string_view bytes) {
   auto id =
       SandboxId::parse(std::string_view(path).substr(sizeof "/v1/sandboxes", SandboxId::kLength));
-  auto end = std::chrono::steady_clock::now() + time;
-  bool found = false;
-  while (!found && std::chrono::steady_clock::now() < end) {
+  return eventually([&] {
+    bool found = false;
     server.run_inside([&] {
       auto sandbox = server.bed.sandboxes().find(store::kLocalTenant, *id);
       auto exec = sandbox->execs().find_live(*ExecId::parse("e1"));
       found = exec && exec->input().pending == bytes;
     });
-  }
-  return found;
+    return found;
+  });
 }
 
 // Data of the stream's events, put together; base 64 is undone.
@@ -262,9 +258,9 @@ TEST(Execs, AClientThatGoesAwayEndsItsHandlerAndNotTheExec) {
     RawPeer follower = ask(server, "GET " + path + "/e1/output?follow=true");
     RawPeer waiter = ask(server, "GET " + path + "/e1?wait_ms=86400000");
     EXPECT_NE(follower.read_until("\r\n\r\n"), "");
-    EXPECT_TRUE(server.has_connections_within(4, kSoon));
+    EXPECT_TRUE(server.has_connections_in_time(4));
   }
-  EXPECT_TRUE(server.has_connections_within(1, kSoon));
+  EXPECT_TRUE(server.has_connections_in_time(1));
   EXPECT_EQ(body_of(server.send(Method::kGet, path + "/e1"))["state"], "running");
 }
 
@@ -274,9 +270,9 @@ TEST(Execs, AVanishedClientsBytesAreTakenBeforeTheNext) {
   server.send(Method::kPost, path, R"({"cmd":["late"],"stdin_open":true})");
   {
     RawPeer gone = ask(server, "POST " + path + "/e1/stdin", "", "lost?");
-    EXPECT_TRUE(has_pending_within(server, path, "lost?", kSoon));
+    EXPECT_TRUE(gets_pending(server, path, "lost?"));
   }
-  EXPECT_TRUE(server.has_connections_within(1, kSoon));
+  EXPECT_TRUE(server.has_connections_in_time(1));
   EXPECT_EQ(server.send(Method::kPost, path + "/e1/signal", R"({"signal":"CONT"})").status, 204);
   http::Headers headers{{"Authorization", "Bearer " + server.key}};
   auto next = server.send_as(Method::kPost, path + "/e1/stdin?eof=true", headers, " no");

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/eventually.h"
 #include "base/file.h"
 
 namespace atl::cli::selftest {
@@ -69,7 +70,10 @@ TEST_F(HostOracleTest, SeesTheDeathOfTheCanaryProcess) {
   ASSERT_EQ(kill(std::stoi(told("ATOLL_CANARY_PID")), SIGKILL), 0);
   // Its end is seen as soon as the kernel has made it.
   std::vector<std::string> found;
-  for (int i = 0; i < 100 && found.empty(); ++i) found = changes();
+  (void)eventually([&] {
+    found = changes();
+    return !found.empty();
+  });
   EXPECT_EQ(found, std::vector<std::string>{"the canary process was ended"});
 }
 
