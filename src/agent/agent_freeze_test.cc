@@ -12,9 +12,11 @@ class AgentFreeze : public ExecCase {
   void stand_still(int ms) {
     ASSERT_TRUE(sandbox_.freeze());
     ASSERT_TRUE(catches_up(daemon_));
+    bool was_over = record(1).ended();
     Stopwatch stopwatch;
     linger(daemon_, std::chrono::milliseconds(ms));
     frozen_us_ = stopwatch.elapsed_us();
+    EXPECT_EQ(record(1).ended(), was_over) << "its time went on";
     ASSERT_TRUE(sandbox_.thaw());
   }
   // At most what has gone by since then. Half of the freeze is left for the kernel, which tells
