@@ -1,9 +1,10 @@
 """Every process of Atoll dies at every named point, and at random moments under load. Afterwards
 what was acknowledged is there, what was not is whole or gone, and the host is as it was.
 
-The points are compiled in (src/base/crash_point.h) and armed by files in <run>/crash.
+The points are compiled in (src/base/crash_point.h) and armed by files in <run>/crash. `make test`
+takes a fifth of them, another one after each commit, and the same random moments for a commit.
 """
-import json
+import collections
 import os
 import random
 import signal
@@ -14,10 +15,12 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 import atoll  # noqa: E402
+import chosen  # noqa: E402
 
 LONG = os.environ.get("ATOLL_TEST_LONG") == "1"
 RANDOM_KILLS = 200 if LONG else 20
 READY_SECONDS = 1.0
+PART = "ATOLL_CHAOS_PART"
 # What is promised to survive ten times at each point.
 STATE_ROUNDS = 10 if LONG else 1
 STATE_REQUESTS = ("keep", "fork", "roll_back", "store", "delete", "seal", "rest", "squeeze",
@@ -137,6 +140,7 @@ class Chaos(atoll.SystemTest):
 
     def setUp(self):
         self.witness = Witness(self, self.atoll)
+        self.acknowledged = collections.Counter()  # requests by their name
         self.atoll.close()
         self.atoll.wait_ready()
         self.sandbox = self.create()
@@ -156,7 +160,21 @@ class Chaos(atoll.SystemTest):
             return not shown and self.atoll.warden_pid and self.atoll.subvolumes() == []
         atoll.wait_for("every sandbox to be gone", none_left)
 
-    # The requests. Each runs against a server that may die in the middle: status 0.
+    # The requests. Each runs against a server that may die in the middle: status 0. Those that are
+    # not sent again until they succeed say whether they were acknowledged.
+
+    def do(self, request):
+        if getattr(self, request)() is not False:
+            self.acknowledged[request] += 1
+
+    def check_acknowledged(self, requests):
+        """One that always fails reaches points, too: without a kill, each succeeds."""
+        self.sandbox = self.create()
+        for request in sorted(set(requests) - {"restart"}):
+            with self.subTest(request=request):
+                if not self.acknowledged[request]:
+                    self.do(request)
+                self.assertGreater(self.acknowledged[request], 0, "it is never acknowledged")
 
     def again_until(self, status, method, path, body=None):
         """Sent again, as a client would, until it is answered so."""
@@ -359,12 +377,13 @@ class Chaos(atoll.SystemTest):
         if answer.status == 202:
             expected = b"".join(b"%d\n" % i for i in range(2000))
             self.witness.execs[(sandbox, answer.json["id"])] = expected
+        return answer.status == 202
 
     def feed(self):
         answer = self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs",
                                         {"cmd": ["cat"], "stdin_open": True})
         if answer.status != 202:
-            return
+            return False
         exec_id, data = answer.json["id"], os.urandom(100_000)
         path = f"/v1/sandboxes/{self.sandbox}/execs/{exec_id}/stdin?offset=0&eof=true"
 
@@ -377,8 +396,9 @@ class Chaos(atoll.SystemTest):
         except AssertionError:
             if self.sandbox not in self.witness.doubtful:
                 raise
-            return
+            return False
         self.witness.execs[(self.sandbox, exec_id)] = data
+        return True
 
     def upload(self, sandbox=None, client=None):
         sandbox, client = sandbox or self.sandbox, client or self.atoll
@@ -387,6 +407,7 @@ class Chaos(atoll.SystemTest):
             "Content-Type": "application/octet-stream"})
         if answer.status in (200, 201):
             self.witness.files[(sandbox, path)] = data
+        return answer.status in (200, 201)
 
     def patch(self):
         body = {"limits": {"memory_bytes": 300 << 20, "pids": 100}}
@@ -396,54 +417,83 @@ class Chaos(atoll.SystemTest):
         shown = self.atoll.request("GET", f"/v1/sandboxes/{self.sandbox}").json["limits"]
         if answer.status == 200:
             self.assertEqual(shown["memory_bytes"], 300 << 20)
+        return answer.status == 200
 
     def delete(self, client=None):
         sandbox = self.create(client)
         self.witness.doubt(sandbox)
         client = client or self.atoll
-        if client.try_request("DELETE", f"/v1/sandboxes/{sandbox}").status == 204:
-            self.assertEqual(client.try_request("GET", f"/v1/sandboxes/{sandbox}").status in
-                             (0, 404), True)
-            self.witness.forget(sandbox)
+        if client.try_request("DELETE", f"/v1/sandboxes/{sandbox}").status != 204:
+            return False
+        self.assertIn(client.try_request("GET", f"/v1/sandboxes/{sandbox}").status, (0, 404))
+        self.witness.forget(sandbox)
+        return True
 
     def signal(self):
+        """Who was told that it was sent finds the program ended by it."""
         answer = self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs",
                                         {"cmd": ["sleep", "60"]})
-        if answer.status == 202:
-            self.atoll.try_request(
-                "POST", f"/v1/sandboxes/{self.sandbox}/execs/{answer.json['id']}/signal",
-                {"signal": "TERM"})
+        if answer.status != 202:
+            return False
+        path = f"/v1/sandboxes/{self.sandbox}/execs/{answer.json['id']}/signal"
+        if self.atoll.try_request("POST", path, {"signal": "TERM"}).status != 204:
+            return False
+        done = self.atoll.wait_ended(self.sandbox, answer.json["id"])
+        if self.sandbox in self.witness.doubtful:
+            return done["verdict"] == "killed"
+        self.assertEqual(done["verdict"], "killed", done)
+        return True
+
+    def make_big(self, size):
+        """A file of that size; false where the program may not have run to its end."""
+        answer = self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs", {
+            "shell": f"head -c {size} /dev/zero > /home/user/big", "wait": True})
+        return answer.status == 200 and answer.json["verdict"] == "ok"
 
     def download(self):
-        self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs", {
-            "shell": "head -c 4M /dev/zero > /home/user/big", "wait": True})
-        self.atoll.try_request("GET", f"/v1/sandboxes/{self.sandbox}/files/home/user/big")
+        """All of a file, or an answer that is cut short."""
+        if not self.make_big(4 << 20):
+            return False
+        answer = self.atoll.try_request("GET", f"/v1/sandboxes/{self.sandbox}/files/home/user/big")
+        if answer.status != 200:
+            return False
+        self.assertEqual(answer.body, bytes(4 << 20))
+        return True
 
     def cancel(self):
         """A reader that goes away in the middle: the channel is given up."""
-        self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs", {
-            "shell": "head -c 64M /dev/zero > /home/user/big", "wait": True})
+        if not self.make_big(64 << 20):
+            return False
         host, port = self.atoll.address.rsplit(":", 1)
         with socket.create_connection((host, int(port))) as peer:
             peer.sendall((f"GET /v1/sandboxes/{self.sandbox}/files/home/user/big HTTP/1.1\r\n"
                           f"Host: localhost\r\nAuthorization: Bearer {self.atoll.key}\r\n"
                           "\r\n").encode())
-            peer.recv(1000)
+            return peer.recv(1000).startswith(b"HTTP/1.1 200 ")
 
     def port(self):
-        self.atoll.try_request("GET", f"/v1/sandboxes/{self.sandbox}/ports/8000/")
+        """The agent says that nobody listens there."""
+        answer = self.atoll.try_request("GET", f"/v1/sandboxes/{self.sandbox}/ports/8000/")
+        return answer.status == 502 and answer.json["error"]["code"] == "port_not_listening"
 
     def terminal(self):
+        """Its new size is what a program sees that asks for it afterwards."""
+        code = "import os, sys; sys.stdin.readline(); print(os.get_terminal_size())"
         answer = self.atoll.try_request("POST", f"/v1/sandboxes/{self.sandbox}/execs", {
-            "cmd": ["sh"], "pty": {"cols": 80, "rows": 24}})
-        if answer.status == 202:
-            exec_id = answer.json["id"]
-            self.atoll.try_request(
-                "POST", f"/v1/sandboxes/{self.sandbox}/execs/{exec_id}/resize",
-                {"cols": 100, "rows": 30})
-            self.atoll.try_request(
-                "POST", f"/v1/sandboxes/{self.sandbox}/execs/{exec_id}/signal",
-                {"signal": "KILL"})
+            "cmd": ["python3", "-c", code], "pty": {"cols": 80, "rows": 24}, "stdin_open": True})
+        if answer.status != 202:
+            return False
+        path = f"/v1/sandboxes/{self.sandbox}/execs/{answer.json['id']}"
+        resized = self.atoll.try_request("POST", f"{path}/resize", {"cols": 100, "rows": 30})
+        typed = self.atoll.try_request("POST", f"{path}/stdin?offset=0", b"\n", headers={
+            "Content-Type": "application/octet-stream"})
+        if (resized.status, typed.status) != (204, 200):
+            return False
+        done = self.atoll.wait_ended(self.sandbox, answer.json["id"])
+        if self.sandbox in self.witness.doubtful:
+            return done["verdict"] == "ok"
+        self.assertIn("columns=100, lines=30", done["stdout"])
+        return True
 
     def restart(self):
         os.kill(self.atoll.daemon_pid, signal.SIGKILL)
@@ -468,15 +518,25 @@ class Chaos(atoll.SystemTest):
 
     def die_at(self, program, point, request):
         armed, daemon = self.arm(program, point), self.atoll.daemon_pid
-        work = threading.Thread(target=getattr(self, request))
+        failures = []
+
+        def attempt():
+            try:
+                self.do(request)
+            except Exception as failure:  # of any kind: told below
+                failures.append(failure)
+        work = threading.Thread(target=attempt)
         work.start()
-        atoll.wait_for(f"{program} to reach {point}", lambda: not os.path.exists(armed))
+        atoll.wait_for(f"{program} to reach {point}",
+                       lambda: failures or not os.path.exists(armed))
         died = time.monotonic()
         if program == "atolld":
             atoll.wait_for("its end", lambda: self.atoll.daemon_pid != daemon)
         took = self.check_ready_again(died)
         work.join()
         self.atoll.close()
+        for failure in failures:
+            raise failure
         self.witness.check()
         self.check_isolates()
         return took
@@ -494,13 +554,14 @@ class Chaos(atoll.SystemTest):
 
     def die_at_all(self, program, points):
         slowest = 0.0
-        pairs = [(point, request) for point, requests in points.items()
-                 for request in ((requests,) if isinstance(requests, str) else requests)]
+        pairs = chosen.fifth([(point, request) for point, requests in points.items() for request in
+                              ((requests,) if isinstance(requests, str) else requests)], PART)
         for point, request in pairs:
             for _ in range(STATE_ROUNDS if request in STATE_REQUESTS else 1):
                 with self.subTest(program=program, point=point, request=request):
                     slowest = max(slowest, self.die_at(program, point, request))
-        print(f"{program}: {len(points)} points, ready again after at most {slowest:.2f} s")
+        self.check_acknowledged(request for _, request in pairs)
+        print(f"{program}: {len(pairs)} of its points, ready again after at most {slowest:.2f} s")
 
     def test_daemon_at_each_point(self):
         self.die_at_all("atolld", DAEMON_POINTS)
@@ -509,7 +570,8 @@ class Chaos(atoll.SystemTest):
         self.die_at_all("atoll-warden", WARDEN_POINTS)
 
     def test_agent_at_each_point(self):
-        for point, request in AGENT_POINTS.items():
+        pairs = chosen.fifth(AGENT_POINTS.items(), PART)
+        for point, request in pairs:
             with self.subTest(point=point):
                 armed = self.arm("atoll-agent", point)
                 if request == "create":
@@ -520,7 +582,7 @@ class Chaos(atoll.SystemTest):
                 self.sandbox = self.create()
                 self.witness.doubt(self.sandbox)
                 self.assertFalse(os.path.exists(armed), "the warden took the point")
-                getattr(self, request)()
+                self.do(request)
 
                 def failed():
                     shown = self.atoll.request("GET", f"/v1/sandboxes/{self.sandbox}").json
@@ -529,6 +591,7 @@ class Chaos(atoll.SystemTest):
                 for each in self.atoll.request(
                         "GET", f"/v1/sandboxes/{self.sandbox}/execs").json["execs"]:
                     self.assertEqual(each["state"], "ended")
+        self.check_acknowledged(request for _, request in pairs)
         self.witness.check()
         self.check_isolates()
 
@@ -541,25 +604,27 @@ class Chaos(atoll.SystemTest):
             while not stop.is_set():
                 try:
                     mine.append(self.create(client))
-                    self.execute(mine[-1], client)
-                    self.upload(mine[-1], client)
+                    done["execute"] += self.execute(mine[-1], client)
+                    done["upload"] += self.upload(mine[-1], client)
                     if len(mine) > 3:
                         gone = mine.pop(0)
                         self.witness.doubt(gone)
                         if client.try_request("DELETE", f"/v1/sandboxes/{gone}").status == 204:
                             self.witness.forget(gone)
+                            done["delete"] += 1
                 except Exception as failure:  # of any kind: told below
                     failures.append(failure)
                     return
             client.close()
-        failures = []
+        failures, done = [], collections.Counter()
+        chance = random.Random(chosen.seed("ATOLL_CHAOS_SEED"))
         workers = [threading.Thread(target=work) for _ in range(2)]
         for worker in workers:
             worker.start()
         slowest = 0.0
-        for number in range(RANDOM_KILLS):
-            time.sleep(random.uniform(0.0, 0.2))
-            victim = random.choice(["daemon", "daemon", "warden", "agent"])
+        for _ in range(RANDOM_KILLS):
+            time.sleep(chance.uniform(0.0, 0.2))
+            victim = chance.choice(["daemon", "daemon", "warden", "agent"])
             if victim == "agent":
                 self.kill_an_agent()
                 continue
@@ -576,6 +641,9 @@ class Chaos(atoll.SystemTest):
         self.assertEqual(failures, [])
         self.atoll.close()
         self.atoll.wait_ready()
+        print(f"acknowledged under load: {dict(done)}")
+        self.acknowledged += done
+        self.check_acknowledged(("execute", "upload", "delete"))
         self.witness.check()
         self.check_isolates()
         print(f"{RANDOM_KILLS} random kills, {len(self.witness.sandboxes)} sandboxes kept, "
@@ -595,7 +663,4 @@ class Chaos(atoll.SystemTest):
 
 
 if __name__ == "__main__":
-    seed = int(os.environ.get("ATOLL_CHAOS_SEED", str(time.time_ns() % 1_000_000)))
-    print(f"ATOLL_CHAOS_SEED={seed}", json.dumps({"kills": RANDOM_KILLS}))
-    random.seed(seed)
     atoll.main()

@@ -10,6 +10,7 @@ import threading
 import time
 
 import atoll
+import chosen
 
 MIB = 1 << 20
 SANDBOXES = "/v1/sandboxes"
@@ -146,11 +147,11 @@ class Names(atoll.SystemTest):
         return answers[0]
 
     def test_create_happens_once_though_the_daemon_is_killed_before_its_answer(self):
-        answered = 0
+        answered, chance = 0, random.Random(chosen.seed("ATOLL_NAMES_SEED"))
         for turn in range(12):
             key, tag = f"create-{turn}", f"tag:{turn}"
             body = {"template": "python", "metadata": {"tag": str(turn)}}
-            pause = random.choice((0, random.uniform(0, 0.02)))
+            pause = chance.choice((0, chance.uniform(0, 0.02)))
 
             def made(row):
                 if row and row[0]:
