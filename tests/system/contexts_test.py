@@ -5,10 +5,11 @@ import json
 import os
 import signal
 import threading
-import time
 
 import atoll
 
+# A file inside, made by a run that has begun.
+BEGUN = "/tmp/begun"
 # The descriptor that the runtime speaks on, as hostile code finds it.
 FIND_SPEECH = """
 import os
@@ -78,6 +79,36 @@ class ContextCase(atoll.SystemTest):
         response = connection.getresponse()
         self.assertEqual(response.status, 200)
         return response
+
+    def interrupt(self, context):
+        answer = self.atoll.request("POST", f"{self.base}/{context}/interrupt", {})
+        self.assertEqual(answer.json, {"interrupted": True})
+
+    def check_interrupted(self, context, run):
+        self.interrupt(context)
+        done = self.show(context, run)
+        self.assertEqual(done["verdict"], "interrupted", done)
+        self.assertFalse(done["state_lost"])
+
+    def wait_said(self, context, run, text):
+        atoll.wait_for(f"{text!r} to be printed",
+                       lambda: text in self.show(context, run, 0)["stdout"])
+
+    def runs_inside(self, *command):
+        shown = self.atoll.execute(self.sandbox, ["sh", "-c", "cat /proc/[0-9]*/cmdline"])
+        return "\0".join(command) + "\0" in shown["stdout"]
+
+    def run_past_its_time(self, context, code):
+        """The result of a run that made the file BEGUN before its time was over. One that did not,
+        because the host was busy, keeps the state as well; then the next has more time."""
+        for timeout_ms in (300, 1200, 4800, 19200):
+            self.atoll.execute(self.sandbox, ["rm", "-f", BEGUN])
+            done = self.run_code(context, code, timeout_ms=timeout_ms)
+            self.assertEqual((done["verdict"], done["limits_hit"]), ("wall_time", ["wall_time"]))
+            if self.atoll.execute(self.sandbox, ["test", "-e", BEGUN])["verdict"] == "ok":
+                return done
+            self.assertFalse(done["state_lost"], done)
+        raise AssertionError(f"{code!r} did not begin within {timeout_ms} ms")
 
     def value(self, context, code):
         done = self.run_code(context, code)
@@ -202,18 +233,16 @@ for i in range(4):
         context = self.context()
         self.run_code(context, "kept = 'yes'")
         # Imported ahead: an interrupt may also come in the middle of an import.
-        for code in ("while True: pass", "time.sleep(60)", "subprocess.run(['sleep', '60'])",
-                     "os.system('sleep 60'); time.sleep(60)"):
+        for code in ("while True: pass", "time.sleep(60)", "subprocess.run(['sleep', '60'])"):
             run = self.start(context, f"import os, subprocess, time\nprint('begun')\n{code}")
-            atoll.wait_for("the run to begin", lambda: self.show(context, run, 0)["stdout"])
-            answer = self.atoll.request("POST", f"{self.base}/{context}/interrupt", {})
-            self.assertEqual(answer.json, {"interrupted": True})
-            # The child takes one, and system(3) ignores what comes before it is there.
-            while "os.system" in code and self.show(context, run, 300)["state"] != "ended":
-                self.atoll.request("POST", f"{self.base}/{context}/interrupt", {})
-            done = self.show(context, run)
-            self.assertEqual(done["verdict"], "interrupted", done)
-            self.assertFalse(done["state_lost"])
+            self.wait_said(context, run, "begun\n")
+            self.check_interrupted(context, run)
+        # system(3) ignores an interrupt, which ends its child; the next one ends the run.
+        run = self.start(context, "os.system('sleep 61.5'); print('over'); time.sleep(60)")
+        atoll.wait_for("the child", lambda: self.runs_inside("sleep", "61.5"))
+        self.interrupt(context)
+        self.wait_said(context, run, "over\n")
+        self.check_interrupted(context, run)
         self.assertEqual(self.value(context, "kept"), "'yes'")
         answer = self.atoll.request("POST", f"{self.base}/{context}/interrupt", {})
         self.assertEqual(answer.json, {"interrupted": False})
@@ -221,16 +250,12 @@ for i in range(4):
     def test_a_timeout_interrupts_first_and_kills_then(self):
         context = self.context()
         self.run_code(context, "kept = 'yes'")
-        done = self.run_code(context, "print('on')\nwhile True: pass", timeout_ms=300)
-        self.assertEqual(done["verdict"], "wall_time")
-        self.assertFalse(done["state_lost"])
-        self.assertEqual(done["limits_hit"], ["wall_time"])
-        self.assertEqual(done["stdout"], "on\n")
+        begin = f"open('{BEGUN}', 'w').close()\nwhile True: pass"
+        done = self.run_past_its_time(context, f"print('on')\n{begin}")
+        self.assertEqual((done["state_lost"], done["stdout"]), (False, "on\n"))
         self.assertEqual(self.value(context, "kept"), "'yes'")
-        stubborn = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
-        done = self.run_code(context, stubborn, timeout_ms=300)
-        self.assertEqual(done["verdict"], "wall_time")
-        self.assertTrue(done["state_lost"])
+        stubborn = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + begin
+        self.assertTrue(self.run_past_its_time(context, stubborn)["state_lost"])
         self.assertEqual(self.run_code(context, "kept")["error"]["name"], "NameError")
 
     def test_a_crash_is_a_verdict_and_a_fresh_interpreter(self):
@@ -360,14 +385,28 @@ for i in range(4):
         self.assertIn("more than", done["results"][0]["mime"]["text/plain"])
 
     def test_an_idle_context_does_not_hold_its_sandbox(self):
-        sandbox = self.atoll.create(idle_ttl_ms=1500)["id"]
-        base = f"/v1/sandboxes/{sandbox}"
-        answer = self.atoll.request("POST", base + "/contexts", {})
-        context = answer.json["id"]
-        done = self.atoll.request("POST", f"{base}/contexts/{context}/runs",
-                                  {"code": "import time; time.sleep(2.5)", "wait": True})
-        self.assertEqual(done.json["verdict"], "ok", "a run is use")
-        atoll.wait_for("the sandbox to end", lambda: self.atoll.request("GET", base).status == 404)
+        """But a run does: it outlives a sandbox that was made later and has the same time."""
+        home = f"/v1/sandboxes/{self.sandbox}"
+        context = self.context()
+        run = self.start(context, "import os, time\n"
+                         "while not os.path.exists('/tmp/go-on'): time.sleep(0.01)")
+
+        def be_idle_for(milliseconds):
+            changed = self.atoll.request("PATCH", home, {"idle_ttl_ms": milliseconds})
+            self.assertEqual(changed.status, 200, changed.body)
+
+        def is_gone(sandbox):
+            return self.atoll.request("GET", f"/v1/sandboxes/{sandbox}").status == 404
+        be_idle_for(1000)
+        later = self.atoll.create(idle_ttl_ms=1000)["id"]
+        atoll.wait_for("the other to end", lambda: is_gone(later))
+        self.assertEqual(self.show(context, run, 0)["state"], "running", "a run is use")
+        be_idle_for(None)
+        self.atoll.execute(self.sandbox, ["touch", "/tmp/go-on"])
+        self.assertEqual(self.show(context, run)["verdict"], "ok")
+        be_idle_for(1000)
+        atoll.wait_for("the sandbox to end", lambda: is_gone(self.sandbox))
+        self.sandbox = self.atoll.create()["id"]  # for tearDown
 
     def test_bash_keeps_what_a_shell_keeps(self):
         context = self.context(language="bash")
@@ -378,8 +417,8 @@ for i in range(4):
         done = self.run_code(context, "echo [$ONCE]; (exit 3)")
         self.assertEqual((done["verdict"], done["error"]["value"]), ("exception", "3"))
         for code in ("sleep 60", "while :; do :; done"):
-            done = self.run_code(context, code, timeout_ms=500)
-            self.assertEqual((done["verdict"], done["state_lost"]), ("wall_time", False))
+            done = self.run_past_its_time(context, f": >{BEGUN}; {code}")
+            self.assertFalse(done["state_lost"], done)
         self.assertEqual(self.run_code(context, "echo $x")["stdout"], "5\n")
         self.assertEqual(self.run_code(context, "exit 4")["exit_code"], 4)
         self.assertEqual(self.run_code(context, "echo [$x]")["stdout"], "[]\n")
@@ -446,13 +485,15 @@ class CrashTest(ContextCase):
     def test_a_run_goes_on_without_atolld(self):
         context = self.context()
         self.run_code(context, "kept = 'yes'")
-        code = ("import time\nfor i in range(40):\n  print('line', i)\n  display(i)\n"
+        code = ("import os, time\nfor i in range(40):\n  print('line', i)\n  display(i)\n"
+                "  while i == 30 and not os.path.exists('/tmp/go-on'): time.sleep(0.01)\n"
                 "  time.sleep(0.05)\n'over'")
         run = self.start(context, code)
         waiting = self.start(context, "kept")
-        for _ in range(3):
-            time.sleep(0.4)
+        for line in (3, 10, 20):
+            self.wait_said(context, run, f"line {line}\n")
             self.kill_daemon()
+        self.atoll.execute(self.sandbox, ["touch", "/tmp/go-on"])
         done = self.show(context, run)
         self.assertEqual((done["verdict"], done["state_lost"]), ("ok", False), done)
         self.assertEqual(done["stdout"], "".join(f"line {i}\n" for i in range(40)))
@@ -467,16 +508,25 @@ class CrashTest(ContextCase):
     def test_nothing_runs_twice(self):
         context = self.context()
         self.run_code(context, "count = []")
+        acknowledged = []
         for i in range(10):
-            killer = threading.Timer(0.003 * i, os.kill, (self.atoll.daemon_pid, signal.SIGKILL))
+            daemon = atoll.wait_for("atolld", lambda: self.atoll.daemon_pid)
+            killer = threading.Timer(0.003 * i, os.kill, (daemon, signal.SIGKILL))
             killer.start()
-            self.atoll.try_request("POST", f"{self.base}/{context}/runs",
-                                   {"code": f"count.append({i})", "wait": True})
+            answer = self.atoll.try_request("POST", f"{self.base}/{context}/runs",
+                                            {"code": f"count.append({i})", "wait": True})
+            if answer.status == 200 and answer.json["verdict"] == "ok":
+                acknowledged.append(i)
             killer.join()
+            atoll.wait_for("its end", lambda daemon=daemon: self.atoll.daemon_pid != daemon)
             self.atoll.close()
             self.atoll.wait_ready()
-        counted = self.value(context, "count").strip("[]").split(", ")
+        counted = json.loads(self.value(context, "count"))
         self.assertEqual(len(counted), len(set(counted)), counted)
+        self.assertLessEqual(set(acknowledged), set(counted))
+        done = self.run_code(context, "count.append(10)")
+        self.assertEqual(done["verdict"], "ok", done)
+        self.assertEqual(json.loads(self.value(context, "count")), [*counted, 10])
 
     def test_an_interpreter_that_dies_while_atolld_is_away(self):
         context = self.context()
