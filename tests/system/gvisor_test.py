@@ -8,6 +8,7 @@ import re
 import time
 
 import atoll
+import paused_time
 import wall_pool
 
 
@@ -131,12 +132,7 @@ class Gvisor(atoll.ImageTest):
 
     def test_paused_time_counts_for_nothing(self):
         box = self.make()
-        started = self.atoll.start(box, ["sh", "-c", "sleep 1.5; echo done"], timeout_ms=4000)
-        self.atoll.request("POST", f"/v1/sandboxes/{box}/pause")
-        time.sleep(5)
-        self.atoll.request("POST", f"/v1/sandboxes/{box}/resume")
-        done = self.atoll.wait_ended(box, started["id"])
-        self.assertEqual((done["stdout"], done["verdict"]), ("done\n", "ok"))
+        paused_time.check_exec(self.atoll, box, paused_time.WAIT, 2000)
         self.atoll.delete(box)
 
 

@@ -1,4 +1,5 @@
 """Pause, snapshots and forks on the real kernel."""
+import datetime
 import glob
 import os
 import signal
@@ -8,6 +9,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import atoll  # noqa: E402
+import paused_time  # noqa: E402
 
 # Prints a number every few milliseconds, for ever, and keeps its state in memory.
 COUNTER = "import time, os\nn = 0\nwhile True:\n print(os.getpid(), n, flush=True)\n n += 1\n" \
@@ -73,26 +75,28 @@ class Pause(atoll.SystemTest):
         self.atoll.delete(sandbox)
 
     def test_frozen_time_is_nobodys_wall_time(self):
+        """Of an exec and of a run; atolld dies meanwhile: the rest of the time is on the rows."""
         sandbox = self.atoll.create()["id"]
-        exec_id = self.atoll.start(sandbox, ["sleep", "1"], timeout_ms=2000)["id"]
         context = self.call("POST", f"/v1/sandboxes/{sandbox}/contexts", {"language": "python"},
                             201)["id"]
         runs = f"/v1/sandboxes/{sandbox}/contexts/{context}/runs"
-        code = {"code": "import time\nfor _ in range(20): time.sleep(0.05)\nprint('done')",
-                "timeout_ms": 2000, "wait": False}
-        run = self.call("POST", runs, code, 202)["run"]
-        time.sleep(0.2)
-        self.pause(sandbox)
-        time.sleep(1.2)
-        self.kill("daemon_pid", self.atoll.daemon_pid)  # the rest of the time is on the rows
-        time.sleep(1.5)
-        self.resume(sandbox)
-        done = self.atoll.wait_ended(sandbox, exec_id)
-        self.assertEqual(done["verdict"], "ok")
-        self.assertLess(done["usage"]["wall_ms"], 2000)
-        shown = self.call("GET", f"{runs}/{run}?wait_ms=20000")
-        self.assertEqual((shown["verdict"], shown["stdout"]), ("ok", "done\n"))
-        self.assertLess(shown["usage"]["wall_ms"], 2500)
+        code = "import os, time\n" \
+               f"while not os.path.exists('{paused_time.GO_ON}'): time.sleep(0.05)\nprint('done')"
+        for timeout_ms in (2000, 4000, 8000, 16000):  # more where the host is too slow to tell
+            pausing = paused_time.Pausing(self.atoll, sandbox, timeout_ms)
+            run = self.call("POST", runs, {"code": code, "timeout_ms": timeout_ms, "wait": False},
+                            202)["run"]
+            exec_id = self.atoll.start(sandbox, ["sh", "-c", paused_time.WAIT],
+                                       timeout_ms=timeout_ms)["id"]
+            pausing.pause(lambda: self.kill("daemon_pid", self.atoll.daemon_pid))
+            ended = [self.atoll.wait_ended(sandbox, exec_id),
+                     self.call("GET", f"{runs}/{run}?wait_ms=60000")]
+            pausing.end()
+            if all([pausing.is_fair(each["verdict"]) for each in ended]):
+                break
+        for each in ended:
+            self.assertEqual((each["verdict"], each["stdout"]), ("ok", "done\n"))
+            self.assertLessEqual(each["usage"]["wall_ms"], pausing.awake_ms + 1)
         self.atoll.delete(sandbox)
 
     def test_use_is_refused_or_wakes(self):
@@ -126,16 +130,19 @@ class Pause(atoll.SystemTest):
             self.atoll.delete(sandbox)
 
     def test_the_end_of_a_ttl_may_pause(self):
-        sandbox = self.atoll.create(ttl_ms=1500, on_ttl="pause", auto_resume=True)["id"]
+        sandbox = self.atoll.create(on_ttl="pause", auto_resume=True)["id"]
+        home = f"/v1/sandboxes/{sandbox}"
         counter = self.atoll.start(sandbox, ["python3", "-c", COUNTER])["id"]
-        atoll.wait_for("the pause", lambda: self.call(
-            "GET", f"/v1/sandboxes/{sandbox}")["state"] == "paused")
+        self.call("PATCH", home, {"ttl_ms": 100})
+        atoll.wait_for("the pause", lambda: self.call("GET", home)["state"] == "paused")
         listed = self.call("GET", "/v1/sandboxes?state=paused")["sandboxes"]
         self.assertIn(sandbox, [row["id"] for row in listed])
-        time.sleep(1)
+        self.call("PATCH", home, {"ttl_ms": 600_000})
+        before = time.time()
         self.assertEqual(self.atoll.execute(sandbox, ["echo", "on"])["stdout"], "on\n")
-        ends_at = self.call("GET", f"/v1/sandboxes/{sandbox}")["ends_at"]
-        self.assertIsNotNone(ends_at, "the ttl counts anew")
+        ends_at = datetime.datetime.fromisoformat(self.call("GET", home)["ends_at"].replace(
+            "Z", "+00:00"))
+        self.assertGreaterEqual(ends_at.timestamp(), before + 599.9, "the ttl counts anew")
         self.assertEqual(self.atoll.show_exec(sandbox, counter)["state"], "running")
         self.atoll.delete(sandbox)
 

@@ -2,7 +2,6 @@
 tests, and what the passage between guest and keeper must hold."""
 import functools
 import os
-import time
 import unittest
 
 import atoll
@@ -115,16 +114,18 @@ class WallEgress(egress_test.Egress):
 
     def test_it_stands_still_with_its_connections(self):
         sandbox = self.atoll.create(network={"allow": ["allowed.example"]})["id"]
-        code = ("import http.client, time\nc = http.client.HTTPConnection('allowed.example')\n"
-                "for i in range(2):\n    c.request('GET', f'/{i}'); print(c.getresponse().read(), "
-                "flush=True); time.sleep(1)\n")
+        code = ("import http.client, os, time\n"
+                "c = http.client.HTTPConnection('allowed.example')\n"
+                "for i in range(2):\n"
+                "    while i and not os.path.exists('/tmp/go-on'): time.sleep(0.01)\n"
+                "    c.request('GET', f'/{i}'); print(c.getresponse().read(), flush=True)\n")
         started = self.atoll.start(sandbox, ["python3", "-c", code])
         atoll.wait_for("the first answer", lambda: b"/0" in self.atoll.output(sandbox,
-                                                                            started["id"]), 20)
+                                                                            started["id"]))
         path = f"/v1/sandboxes/{sandbox}"
         self.assertEqual(self.atoll.request("POST", path + "/pause", {}).status, 200)
-        time.sleep(0.5)
         self.assertEqual(self.atoll.request("POST", path + "/resume", {}).status, 200)
+        self.atoll.execute(sandbox, ["touch", "/tmp/go-on"])
         self.assertEqual(self.atoll.wait_ended(sandbox, started["id"])["verdict"], "ok")
         self.assertIn(b"/1", self.atoll.output(sandbox, started["id"]))
 
