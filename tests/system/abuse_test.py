@@ -1,7 +1,6 @@
-"""Seven bombs beside a neighbour, one after another: it works on, atolld does not grow,
-the verdict names the limit, and delete takes less than a second.
-
-`make test-long` measures for as long as the figures need; `make test` looks at the outcome only.
+"""Seven bombs beside a neighbour, one after another: it works on, the verdict names the limit, and
+delete takes them away. How long that takes and by how much atolld grows is printed, and judged by
+`make test-long`, which measures for as long as the figures need.
 """
 import os
 import statistics
@@ -11,6 +10,11 @@ import atoll
 
 LONG = bool(os.environ.get("ATOLL_TEST_LONG"))
 ROUNDS = 300 if LONG else 20
+DISK_BYTES = (64 if LONG else 16) << 20
+MEMORY_BYTES = (128 if LONG else 64) << 20
+OUTPUT_MIB = 10240 if LONG else 64
+# Of one that never ends; the others have time enough to come to their limit.
+ENDLESS_MS, ENDING_MS = 20_000 if LONG else 5000, 300_000
 
 # name, program, fields of the exec, verdicts that name the limit, and the bit in limits_hit
 FORK = """
@@ -22,15 +26,16 @@ while True:
         os._exit(1) if os.getpid() % 7 else None
 """
 BOMBS = [
-    ("fork bomb", FORK, {}, {"pids_limit", "wall_time"}, "pids"),
+    ("fork bomb", FORK, {"timeout_ms": ENDLESS_MS}, {"pids_limit", "wall_time"}, "pids"),
     ("memory bomb", "x = []\nwhile True: x.append(bytearray(1 << 20))", {}, {"oom"}, "memory"),
     ("disk fill", "f = open('/tmp/fill', 'wb')\nwhile True: f.write(bytes(1 << 20))", {},
      {"disk_limit"}, "disk"),
     ("inode fill", "import os\ni = 0\nos.makedirs('/tmp/i', exist_ok=True)\n"
      "while True:\n open(f'/tmp/i/{i}', 'w').write('x' * 3000)\n i += 1", {},
-     {"disk_limit", "wall_time"}, "disk"),
-    ("10 GB of output", "import os\nb = b'x' * (1 << 20)\nfor _ in range(10240): os.write(1, b)",
-     {"limits": {"output_bytes": 1 << 20}}, {"ok", "wall_time"}, "output"),
+     {"disk_limit"}, "disk"),
+    ("much output", "import os\nb = b'x' * (1 << 20)\n"
+     f"for _ in range({OUTPUT_MIB}): os.write(1, b)",
+     {"limits": {"output_bytes": 1 << 20}}, {"ok"}, "output"),
     ("descriptors", "import os\nwhile True: os.dup(0)", {}, {"nonzero"}, None),
     ("zombies", "import os\nwhile True:\n if os.fork() == 0: os._exit(0)", {}, {"pids_limit"},
      "pids"),
@@ -63,7 +68,8 @@ class Abuse(atoll.SystemTest):
 
     def bomb(self, code, fields, limits):
         sandbox = self.atoll.create(limits=limits)["id"]
-        started = self.atoll.start(sandbox, ["python3", "-c", code], timeout_ms=20000, **fields)
+        started = self.atoll.start(sandbox, ["python3", "-c", code],
+                                   **{"timeout_ms": ENDING_MS, **fields})
         return sandbox, started["id"]
 
     def delete_in_time(self, sandbox):
@@ -74,13 +80,13 @@ class Abuse(atoll.SystemTest):
     def test_each_bomb_is_named_and_the_neighbour_lives(self):
         before = resident_bytes(self.atoll.daemon_pid)
         idle = self.beats()
-        limits = {"memory_bytes": 128 << 20, "disk_bytes": 64 << 20, "pids": 64, "cpu": 1.0}
+        limits = {"memory_bytes": MEMORY_BYTES, "disk_bytes": DISK_BYTES, "pids": 64, "cpu": 1.0}
         slowest_delete, under_load = 0.0, []
         for name, code, fields, verdicts, bit in BOMBS:
             with self.subTest(name):
                 sandbox, exec_id = self.bomb(code, fields, limits)
                 under_load += self.beats(ROUNDS // len(BOMBS) + 1)
-                done = self.atoll.wait_ended(sandbox, exec_id)
+                done = self.atoll.wait_ended(sandbox, exec_id, ENDING_MS / 1000)
                 self.assertIn(done["verdict"], verdicts, done)
                 if bit:
                     self.assertIn(bit, done["limits_hit"], done)
@@ -94,8 +100,8 @@ class Abuse(atoll.SystemTest):
               f"({p95[1] / p95[0]:.1f}×), p99 {p99:.1f} ms; slowest delete "
               f"{1000 * slowest_delete:.0f} ms; atolld grew by {grown / (1 << 20):.1f} MiB",
               flush=True)
-        self.assertLess(grown, 64 << 20)
         if LONG:
+            self.assertLess(grown, 64 << 20)
             self.assertLess(slowest_delete, 1.0)
 
     def test_five_thousand_processes_are_killed(self):

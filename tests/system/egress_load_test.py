@@ -1,13 +1,10 @@
-"""Egress under load, against a fake internet: its memory with many open connections, what it adds
-to a request, its CPU time for bytes, and what a sandbox at full speed does to its neighbour. Short
-by default; ATOLL_TEST_LONG=1 measures with the full numbers, which are printed either way."""
+"""Egress under load, against a fake internet: many open connections at once, and its memory with
+them, which is printed, and judged with ATOLL_TEST_LONG=1. egress_figures_test.py has the others."""
 import atexit
 import os
 import re
-import statistics
 import subprocess
 import sys
-import time
 
 import atoll
 import egress_case
@@ -68,33 +65,6 @@ for i in range(int(sys.argv[1])):
     assert s.recv(3) == b"SSH"; held.append(s)
 print("held", len(held), flush=True); time.sleep(600)
 """
-TIMES = r"""
-import socket, sys, time
-def once(to, host):
-    s = socket.create_connection((to, 80), timeout=10)
-    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    times = []
-    for i in range(int(sys.argv[2])):
-        began = time.perf_counter()
-        s.sendall(b"GET / HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
-        got = b""
-        while not got.endswith(b"ok"): got += s.recv(1000)
-        times.append(time.perf_counter() - began)
-    times.sort(); return times
-t = once(sys.argv[1], sys.argv[1].encode())
-print(t[len(t) // 2] * 1000, t[len(t) * 95 // 100] * 1000)
-"""
-LARGE = r"""
-import socket, sys
-for i in range(int(sys.argv[1])):
-    s = socket.create_connection(("loud.example", 80), timeout=60)
-    s.sendall(b"GET /large HTTP/1.1\r\nHost: loud.example\r\nConnection: close\r\n\r\n")
-    left = 64 << 20
-    while left > 0:
-        data = s.recv(1 << 20); left -= len(data)
-        if not data: break
-print("done")
-"""
 
 
 class Load(egress_case.EgressCase):
@@ -106,19 +76,10 @@ class Load(egress_case.EgressCase):
         status = atoll.read(f"/proc/{self.egress}/status")
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
 
-    def cpu_seconds(self):
-        fields = atoll.read(f"/proc/{self.egress}/stat").rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def create(self):
         return self.atoll.create(limits={"open_files": 4096}, network={"rules": [
             {"allow": "allowed.example", "ports": [2222], "protocol": "tcp"}],
             "allow": list(SERVERS)})["id"]
-
-    def times(self, sandbox, count):
-        done = self.atoll.execute(sandbox, ["python3", "-c", TIMES, "quiet.example", str(count)])
-        self.assertEqual(done["verdict"], "ok", done)
-        return [float(word) for word in done["stdout"].split()]
 
     def test_many_open_connections_take_little_memory(self):
         count = 2000 if LONG else 500
@@ -128,45 +89,8 @@ class Load(egress_case.EgressCase):
             sandbox, held["id"]), 120)
         memory = self.memory_mib()
         print(f"{count} open connections: egress has {memory:.1f} MiB", flush=True)
-        self.assertLessEqual(memory, 40)
-
-    def test_a_request_and_a_gigabyte_cost_little(self):
-        sandbox = self.create()
-        count, larges = (2000, 16) if LONG else (200, 2)
-        inside = self.times(sandbox, count)[0]
-        direct = float(self.run_direct(count))
-        began = self.cpu_seconds()
-        done = self.atoll.execute(sandbox, ["python3", "-c", LARGE, str(larges)])
-        self.assertEqual(done["stdout"].strip(), "done", done)
-        spent = (self.cpu_seconds() - began) / (larges / 16)
-        print(f"a request: {inside:.3f} ms through egress, {direct:.3f} ms directly; "
-              f"{spent:.2f} CPU-seconds of egress for each GiB", flush=True)
         if LONG:
-            self.assertLessEqual(inside - direct, 0.5)
-            self.assertLessEqual(spent, 0.9)
-
-    @staticmethod
-    def run_direct(count, which=0):
-        address = SERVERS["quiet.example"]
-        done = subprocess.run(["python3", "-c", TIMES.replace('(to, 80)', f'("{address}", 80)'),
-                               "quiet.example", str(count)], capture_output=True, check=True)
-        return done.stdout.split()[which]
-
-    def test_a_neighbour_at_full_speed_is_bearable(self):
-        quiet, loud = self.create(), self.create()
-        count, rounds = (1000, 7) if LONG else (200, 1)
-
-        def p95():  # of several rounds the middle one: others use this machine too
-            return statistics.median(self.times(quiet, count)[1] for _ in range(rounds))
-        alone = p95()
-        self.atoll.start(loud, ["python3", "-c", LARGE, "1000"])
-        time.sleep(0.5)
-        beside = p95()
-        direct = float(self.run_direct(count, 1))
-        print(f"p95 of a request: {alone:.2f} ms alone, {beside:.2f} ms beside a neighbour at full "
-              f"speed ({direct:.2f} ms without egress beside it)", flush=True)
-        if LONG:
-            self.assertLessEqual(beside, 3 * alone)
+            self.assertLessEqual(memory, 40)
 
 
 if __name__ == "__main__":

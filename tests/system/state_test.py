@@ -320,17 +320,6 @@ class Pause(atoll.SystemTest):
         self.atoll.cli("rm", "work")
 
 
-# 100 MiB in 10,000 files, which is what the figures are promised for.
-TREE = """
-import os
-for d in range(100):
-    os.makedirs(f"/home/user/tree/{d}")
-    for f in range(100):
-        with open(f"/home/user/tree/{d}/{f}", "wb") as file:
-            file.write(os.urandom(10486))
-"""
-
-
 class Snapshots(atoll.SystemTest):
     def call(self, method, path, body=None, expect=200):
         answer = self.atoll.request(method, path, body)
@@ -610,33 +599,6 @@ class Snapshots(atoll.SystemTest):
         self.atoll.cli("snapshot", "rm", first, "--adopt")
         self.assertEqual(self.call("GET", f"/v1/snapshots/{second}")["parent"], None)
         self.assertEqual(len(self.atoll.cli("fork", "work", "-n", "2").stdout.split()), 2)
-
-    def test_figures(self):
-        """What SPECIFICATION.md says, printed."""
-        sandbox = self.atoll.create(limits={"disk_bytes": 1 << 30})["id"]
-        self.assertEqual(self.atoll.python(sandbox, TREE)["verdict"], "ok")
-        cuts, restores, forks, frozen = [], [], [], []
-        for _ in range(5):
-            self.sh(sandbox, "for i in $(seq 100); do echo x >>/home/user/tree/$i/5; done 2>&1")
-            begin = time.monotonic()
-            snapshot = self.cut(sandbox)
-            cuts.append(time.monotonic() - begin)
-            frozen.append(snapshot["frozen_ms"])
-            begin = time.monotonic()
-            made = self.create_from(snapshot["id"])
-            restores.append(time.monotonic() - begin)
-            self.atoll.delete(made["id"])
-            begin = time.monotonic()
-            child = self.call("POST", f"/v1/sandboxes/{sandbox}/fork", {"count": 1}, 201)
-            forks.append(time.monotonic() - begin)
-            frozen.append(child["frozen_ms"])
-            self.atoll.delete(child["sandboxes"][0]["id"])
-        middle = [round(sorted(times)[len(times) // 2] * 1000, 1)
-                  for times in (cuts, restores, forks)]
-        print(f"100 MiB in 10,000 files, ms: snapshot {middle[0]}, restore {middle[1]}, "
-              f"fork {middle[2]}, frozen at most {max(frozen)}", flush=True)
-        if LONG:
-            self.assertLess(max(middle), 2000 * atoll.SLOW)
 
     def test_many_forks_in_one_call(self):
         """All of them, with draws of their own. The figures of a hundred are printed, and judged in

@@ -1,5 +1,6 @@
 """Many sandboxes of the walls with a kernel of their own: all alive at once, none that does nothing
-uses the processor, and cycles leave nothing. ATOLL_TEST_LONG=1 tries the full numbers."""
+uses the processor, and cycles leave nothing. ATOLL_TEST_LONG=1 tries the full numbers and judges
+what idle ones use, which is printed either way."""
 import concurrent.futures
 import glob
 import os
@@ -8,7 +9,7 @@ import time
 import atoll
 
 LONG = bool(os.environ.get("ATOLL_TEST_LONG"))
-IDLE_SECONDS = 5
+IDLE_SECONDS = 5 if LONG else 1
 MOST_IDLE = 0.005  # of one processor, each
 AT_ONCE = 4
 
@@ -68,7 +69,8 @@ class WallScale:
         used = {box: (cpu_seconds(box) - before[box]) / IDLE_SECONDS for box in boxes}
         print(f"idle: {100 * sum(used.values()):.2f} % of a processor for all, "
               f"{100 * max(used.values()):.2f} % for the one that used most", flush=True)
-        self.assertEqual({box: part for box, part in used.items() if part > MOST_IDLE}, {})
+        if LONG:
+            self.assertEqual({box: part for box, part in used.items() if part > MOST_IDLE}, {})
         self.assertEqual(self.each(self.say, boxes), [("well\n", "ok")] * self.alive)
         self.each(lambda client, box: client.delete(box), boxes)
 
