@@ -4,7 +4,6 @@ import io
 import json
 import os
 import tarfile
-import time
 
 import atoll
 
@@ -260,7 +259,9 @@ def pauses(service, isolation):
         equal(box.call("POST", "/pause").json["state"], "paused")
         # What was printed before may still be under way.
         printed = atoll.settled(lambda: len(service.output(box.id, started)))
-        time.sleep(0.2)
+        with Box(service, "jail") as other:  # in which the same program goes on meanwhile
+            beside = service.start(other.id, ["python3", "-c", code])["id"]
+            atoll.wait_for("output beside it", lambda: len(service.output(other.id, beside)) > 20)
         equal(len(service.output(box.id, started)), printed)
         equal(box.call("POST", "/resume").json["state"], "running")
         atoll.wait_for("more", lambda: len(service.output(box.id, started)) > printed)

@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -9,11 +10,11 @@ import stat
 import subprocess
 import tempfile
 import threading
-import time
 
 import atoll
 
 CUT_BYTES = 4096
+STILL = re.compile("^State:\t[TZ]", re.MULTILINE)  # stopped, or has ended
 
 
 def restored_into(file, check=True):
@@ -31,6 +32,11 @@ def restored_into(file, check=True):
 def owner(path):
     status = os.stat(path)
     return status.st_uid, status.st_gid, oct(status.st_mode)
+
+
+def size_of(path):
+    """Less than any size where there is no such file."""
+    return os.stat(path).st_size if os.path.exists(path) else -1
 
 
 def read_bytes(path):
@@ -187,29 +193,37 @@ class Backup(atoll.SystemTest):
         self.assert_refused(file, "it has schema version")
 
     def test_what_is_interrupted_leaves_nothing_that_looks_whole(self):
-        for delay in (0.02, 0.1, 0.2):
-            file = self.path("killed.tar.zst")
-            command = [os.path.join(atoll.BIN, "atoll"), "--state-dir", self.atoll.directory,
-                       "backup", file]
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-            time.sleep(delay)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            self.assertFalse(os.path.exists(file))
-            if os.path.exists(file + ".partial"):
-                self.assert_refused(file + ".partial", "cut short")
+        file = self.path("killed.tar.zst")
+        command = [os.path.join(atoll.BIN, "atoll"), "--state-dir", self.atoll.directory,
+                   "backup", file]
+        for size in (0, 1 << 16, 1 << 22):
+            self.kill_while(command, lambda size=size: size_of(file + ".partial") >= size, file)
+            self.assert_refused(file + ".partial", "cut short")
         file, _ = self.back_up("killed.tar.zst")
         self.assertFalse(os.path.exists(file + ".partial"))
         parent = tempfile.mkdtemp(dir=self.folder)
         state = os.path.join(parent, "state")
         command = [os.path.join(atoll.BIN, "atoll"), "--state-dir", state, "restore", file]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        atoll.wait_for("the restore to begin", lambda: os.path.exists(state + ".restoring"))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        self.assertFalse(os.path.exists(state))
+        self.kill_while(command, lambda: os.path.exists(state + ".restoring"), state)
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         self.assertEqual(os.listdir(parent), ["state"])
+
+    def kill_while(self, command, condition, result):
+        """Kills it when it is at work, once more where it was done before that."""
+        for _ in range(10):
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            atoll.wait_for("it to be at work", lambda: condition() or process.poll() is not None)
+            process.send_signal(signal.SIGSTOP)
+            atoll.wait_for("it to stand still", lambda: STILL.search(
+                atoll.read(f"/proc/{process.pid}/status")))
+            is_cut = process.poll() is None and condition()
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            if is_cut:
+                self.assertFalse(os.path.exists(result))
+                return
+            subprocess.run(["rm", "-rf", result, result + ".partial"], check=True)
+        raise AssertionError("it was done ten times before it could be killed")
 
 
 if __name__ == "__main__":

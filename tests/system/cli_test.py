@@ -326,8 +326,8 @@ class Sandbox(atoll.SystemTest):
 
     def test_leaving_a_shell_and_coming_back(self):
         terminal = Terminal(self.atoll, "shell", self.sandbox)
-        terminal.type("secret=$((6 * 7))\r")
-        time.sleep(0.5)
+        terminal.type("secret=$((6 * 7)); echo known-$secret\r")
+        terminal.wait_for("known-42")
         terminal.type("\r~.")
         self.assertEqual(terminal.end(), 0)
         self.assertIn(b"come back with", terminal.output)

@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 import threading
 
+import atoll
+
 CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 DNS, WEB, OTHER, METADATA, INTERNAL = ("20.0.0.53", "20.0.0.80", "20.0.0.81", "169.254.169.254",
                                        "10.9.9.9")
@@ -34,6 +36,7 @@ class FakeInternet:
     def __init__(self):
         self.questions, self.connections, self.requests, self.fields = [], [], [], []
         self.pages = {}  # (host, path) → head and body of the answer
+        self.open = set()  # (port, connection)
         self.rebinding = 0
         self.directory = ""
 
@@ -77,18 +80,28 @@ class FakeInternet:
         def loop():
             while True:
                 connection, _ = listener.accept()
+                self.open.add((port, connection))
                 self.connections.append((address, port))
-                threading.Thread(target=self.guarded, args=(handler, connection, address),
+                threading.Thread(target=self.guarded, args=(handler, connection, address, port),
                                  daemon=True).start()
         threading.Thread(target=loop, daemon=True).start()
 
-    @staticmethod
-    def guarded(handler, connection, address):
+    def guarded(self, handler, connection, address, port):
         try:
             with connection:
                 handler(connection, address)
         except OSError:
             pass
+        finally:
+            self.open.discard((port, connection))
+
+    def wait_quiet(self, address, port):
+        """Until what was connected to it has ended; connections are accepted in their order."""
+        before = len(self.connections)
+        socket.create_connection((address, port)).close()
+        atoll.wait_for("all connections to end", lambda: (
+            (address, port) in self.connections[before:]
+            and not any(one == port for one, _ in list(self.open))))
 
     def http(self, connection, address):
         stream = connection.makefile("rb")

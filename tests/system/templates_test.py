@@ -1,11 +1,11 @@
 """Templates from every source: built in jails, used, versioned, shared and collected."""
+import glob
 import json
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import atoll
 import registry
@@ -439,8 +439,7 @@ class KilledAtEveryStage(atoll.SystemTest):
                     {"r": tar([entry(f"f{number}", b"x" * 4096) for number in range(20000)])})
         builds = os.path.join(self.atoll.directory, "builder", "builds")
         self.put(data)
-        atoll.wait_for("the build to begin", lambda: os.listdir(builds))
-        time.sleep(0.2)
+        atoll.wait_for("files to be unpacked", lambda: glob.glob(f"{builds}/**/f1", recursive=True))
         os.kill(self.builder_pid, signal.SIGKILL)
         atoll.wait_for("the build to fail", lambda: self.state() == "failed")
         self.check_consistent("kill")
