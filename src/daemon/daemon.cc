@@ -299,7 +299,7 @@ Result<void> run_daemon(const Options& options) {
   api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, *tenants, meters, builds,
                                stores.uploads, domain});
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
-  http::Rules rules{http::Limits{}, handler, api::Router::refuse};
+  http::Rules rules{options.http_limits, handler, api::Router::refuse};
   ATOLL_TRY(auto server,
             http::Server::listen(context, options.listen_address, options.listen_port, rules));
   auto open_connections = [&listener = *server] { return listener.open_connections(); };

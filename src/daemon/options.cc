@@ -1,6 +1,7 @@
 #include "daemon/options.h"
 
 #include <charconv>
+#include <chrono>
 #include <functional>
 #include <map>
 
@@ -11,6 +12,7 @@ namespace atl::daemon {
 namespace {
 
 constexpr uint64_t kMaxTrialSeconds = 600;
+constexpr uint64_t kMaxPeerTimeMs = 600'000;
 
 Error invalid(std::string message) { return Error(Code::kInvalid, std::move(message)); }
 
@@ -53,6 +55,19 @@ Setter into_text(std::string& slot) {
 Setter into_number(const char* name, uint64_t& slot) {
   return [&slot, name](const std::string& value) -> Result<void> {
     ATOLL_TRY(slot, parse_number(name, value));
+    return {};
+  };
+}
+
+// For tests, and not an option of `atoll up`: all the time that a slow peer may take for something.
+Setter into_peer_times(const char* name, http::Limits& limits) {
+  return [&limits, name](const std::string& value) -> Result<void> {
+    uint64_t milliseconds = 0;
+    ATOLL_TRY(milliseconds, parse_number(name, value));
+    if (milliseconds == 0 || milliseconds > kMaxPeerTimeMs)
+      return invalid(std::string(name) + " is from 1 to " + std::to_string(kMaxPeerTimeMs));
+    std::chrono::milliseconds time(milliseconds);
+    limits.header_time = limits.body_time = limits.whole_body_time = limits.write_time = time;
     return {};
   };
 }
@@ -120,6 +135,7 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
        }},
       {"--request-rate", into_number("--request-rate", options.traffic.requests_per_second)},
       {"--max-streams", into_number("--max-streams", options.traffic.long_requests)},
+      {"--slow-peer-time", into_peer_times("--slow-peer-time", options.http_limits)},
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--check") {

@@ -9,6 +9,7 @@
 
 #include "api/traffic.h"
 #include "base/result.h"
+#include "http/server.h"
 #include "http/tls_listener.h"
 #include "isolate/monitor.h"
 
@@ -32,6 +33,7 @@ struct Options {
   std::optional<isolate::Platform> gvisor_platform;
   uint64_t log_budget_bytes = 8ull << 30;  // what all execs printed, together
   api::TrafficLimits traffic;
+  http::Limits http_limits;
   // "<port>-<id>.<domain>" names ports of sandboxes; empty: beneath whatever host was asked.
   std::string domain;
   // A second listener, with TLS; no address: none.

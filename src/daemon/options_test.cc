@@ -1,5 +1,7 @@
 #include "daemon/options.h"
 
+#include <chrono>
+
 #include <gtest/gtest.h>
 
 namespace atl::daemon {
@@ -49,6 +51,19 @@ TEST(Options, TlsNeedsAnAddressACertificateAndAKey) {
   EXPECT_FALSE(parse({"--tls-certificate", "/c", "--tls-key", "/k"}).ok());
   EXPECT_FALSE(
       parse({"--tls-listen", "0.0.0.0:1", "--tls-certificate", "/c", "--tls-key", "/k"}).ok());
+}
+
+TEST(Options, SlowPeersMayBeGivenLessTime) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(parse({})->http_limits.body_time, http::Limits{}.body_time);
+  auto options = parse({"--slow-peer-time", "1500"});
+  ASSERT_TRUE(options.ok());
+  const http::Limits& limits = options->http_limits;
+  for (milliseconds time :
+       {limits.header_time, limits.body_time, limits.whole_body_time, limits.write_time})
+    EXPECT_EQ(time, milliseconds(1500));
+  for (const char* time : {"0", "600001", "x"})
+    EXPECT_FALSE(parse({"--slow-peer-time", time}).ok()) << time;
 }
 
 TEST(Options, TrafficHasLimits) {
