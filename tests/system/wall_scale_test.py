@@ -38,7 +38,7 @@ class WallScale:
             client.close()
 
     def make(self, client):
-        return client.create(isolation=self.template, limits=self.limits)["id"]
+        return client.create(isolation=self.wall, limits=self.limits)["id"]
 
     @staticmethod
     def say(client, box):
@@ -93,12 +93,13 @@ class WallScale:
 
 
 class GvisorScale(WallScale, atoll.ImageTest):
+    wall = "gvisor"
     template = os.path.basename(atoll.MONITORS["gvisor"])
     alive, cycles = (50, 200) if LONG else (4, 4)
 
 
 class MicrovmScale(WallScale, atoll.ImageTest):
-    template = "microvm"
+    wall = template = "microvm"
     alive, cycles = (20, 200) if LONG else (2, 2)
 
 
