@@ -11,6 +11,8 @@
   const util = require('util');
   const vm = require('vm');
   const acorn = require('internal/deps/acorn/acorn/dist/acorn');
+  const {startSigintWatchdog, stopSigintWatchdog} =
+      require('internal/test/binding').internalBinding('contextify');
 
   const LIMIT = 15 << 20;  // bytes of one line, of which atolld takes 16 MiB
   const typescript = process.argv[process.argv.length - 1] === 'typescript';
@@ -174,18 +176,43 @@
     }
   }
 
+  // Calls `act` under the watch for SIGINT, of which "begun" is a part: atolld sends none before.
+  // The watch gives SIGINT back to the listeners without a moment in which it would end Node: it is
+  // not stopped before the next run.
+  function watched(act) {
+    const name = '__atoll_watched';
+    const listeners = process.rawListeners('SIGINT');
+    process.removeAllListeners('SIGINT');
+    stopSigintWatchdog();
+    startSigintWatchdog();
+    Object.defineProperty(globalThis, name, {value: act, configurable: true});
+    try {
+      return new vm.Script(`${name}()`).runInThisContext(
+          {breakOnSigint: true, displayErrors: false});
+    } finally {
+      delete globalThis[name];
+      for (const listener of listeners) process.on('SIGINT', listener);
+    }
+  }
+
   async function evaluate(code) {
     const script = new vm.Script(translate(code), {filename: `run ${state.run}`,
       importModuleDynamically: load});
     delete globalThis.__atoll_value;
     let value;
     try {
-      value = script.runInThisContext({breakOnSigint: true, displayErrors: false});
+      value = watched(() => {
+        delete globalThis.__atoll_watched;
+        speak('begun', state.run);
+        return script.runInThisContext({displayErrors: false});
+      });
     } catch (failure) {
       if (failure && failure.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') throw interruption;
       throw failure;
     }
     const stopped = new Promise((_, reject) => { state.interrupt = () => reject(interruption); });
+    // An interrupt that came at the end of the watch is lost: atolld sends it once more.
+    if (util.types.isPromise(value)) speak('begun', state.run);
     if (util.types.isPromise(value)) await Promise.race([value, stopped]);
     value = globalThis.__atoll_value;
     delete globalThis.__atoll_value;
@@ -229,6 +256,7 @@
     speak('end', number, 'ok');
   }
 
+  startSigintWatchdog();
   process.on('SIGINT', () => { if (state.interrupt) state.interrupt(); });
   process.on('uncaughtException', (failure) => { console.error(failure); });
   process.on('unhandledRejection', (failure) => {
@@ -251,7 +279,7 @@
     for (const line of lines) {
       const [kind, ...told] = line.split('\t').map(unescape);
       if (kind === 'start')
-        speak('ready', `Node ${process.version}${typescript ? ', TypeScript' : ''}`);
+        speak('ready', `Node ${process.version}${typescript ? ', TypeScript' : ''}`, 'begun');
       if (kind === 'run') work = work.then(() => run(told[0], told[1], told.slice(2)));
       if (kind === 'complete') work = work.then(() => complete(told[0], told[1]));
     }

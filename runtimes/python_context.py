@@ -100,13 +100,16 @@ def _atoll_context(ahead=False):
             except OSError:
                 pass  # the program has closed it
 
-    def speak(*fields):
-        flush()
-        wait_printed()
+    def say(*fields):
         line = "\t".join(escape(str(field)) for field in fields) + "\n"
         data = line.encode("utf-8", "replace")
         while data:
             data = data[os.write(state.speech, data) :]
+
+    def speak(*fields):
+        flush()
+        wait_printed()
+        say(*fields)
 
     def result(bundle, main):
         fields = []
@@ -690,6 +693,16 @@ def _atoll_context(ahead=False):
         if state.busy:
             raise KeyboardInterrupt
 
+    # atolld sends no interrupt before it is told that the run has begun: then it is not ignored.
+    def interruptible(number, act):
+        try:
+            state.busy = True
+            say("begun", number)
+            act()
+            show_figures()
+        finally:
+            state.busy = False
+
     def with_variables(variables, act):
         saved = {}
         for variable in variables:
@@ -699,6 +712,7 @@ def _atoll_context(ahead=False):
         try:
             act()
         finally:
+            state.busy = False  # an interrupt may have come in the midst of saying so
             for name, value in saved.items():
                 if value is None:
                     os.environ.pop(name, None)
@@ -708,12 +722,7 @@ def _atoll_context(ahead=False):
     def run(shell, number, code, variables):
         state.run, state.failed = number, None
         try:
-            try:
-                state.busy = True
-                with_variables(variables, lambda: shell.run(code))
-                show_figures()
-            finally:
-                state.busy = False
+            with_variables(variables, lambda: interruptible(number, lambda: shell.run(code)))
         except BaseException as failure:
             state.busy = False
             if state.failed is None:
@@ -775,7 +784,7 @@ def _atoll_context(ahead=False):
         for told in lines():
             if told[0] == "start":
                 set_environment(told[1:])
-                speak("ready", shell.name)
+                speak("ready", shell.name, "begun")
             elif told[0] == "run":
                 run(shell, told[1], told[2], told[3:])
             elif told[0] == "complete":

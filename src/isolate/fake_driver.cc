@@ -1,7 +1,5 @@
 #include "isolate/fake_driver.h"
 
-#include <signal.h>
-
 #include <algorithm>
 
 #include <boost/asio/as_tuple.hpp>
@@ -13,144 +11,37 @@
 #include <boost/asio/write.hpp>
 
 #include "async/spawn.h"
+#include "isolate/fake_exec.h"
 
 namespace atl::isolate {
 
 namespace asio = boost::asio;
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
-namespace {
-
-struct FakeExec {
-  std::string stdout_bytes = {};
-  std::string stderr_bytes = {};
-  std::optional<agent::Exit> exit = {};
-  // Of those that read their input.
-  enum class Reading : unsigned char { kNothing, kCopies, kRefuses } reading = Reading::kNothing;
-  uint64_t input_taken = 0;
-  bool input_closed = true;
-  size_t stdout_sent = 0;
-};
-
-agent::Exit make_exit(const FakeExec& exec, agent::Ending ending, uint8_t status,
-                      agent::Cause cause) {
-  agent::Exit exit{};
-  exit.ending = ending;
-  exit.status = status;
-  exit.cause = cause;
-  exit.stdout_bytes = exec.stdout_bytes.size();
-  exit.stderr_bytes = exec.stderr_bytes.size();
-  exit.wall_us = 1000;
-  exit.user_us = 2000;
-  exit.system_us = 3000;
-  exit.peak_memory_bytes = 4096;
-  exit.read_bytes = 5000;
-  exit.written_bytes = 6000;
-  return exit;
-}
-
-std::string joined(const std::vector<std::string>& arguments) {
-  std::string text;
-  for (size_t i = 1; i < arguments.size(); ++i) text += (i > 1 ? " " : "") + arguments[i];
-  return text + "\n";
-}
-
-struct NamedCause {
-  std::string_view name;
-  agent::Cause cause;
-};
-constexpr NamedCause kCauses[] = {
-    {"program", agent::Cause::kProgram},    {"client", agent::Cause::kClient},
-    {"wall_time", agent::Cause::kWallTime}, {"cpu_time", agent::Cause::kCpuTime},
-    {"output", agent::Cause::kOutput},      {"memory", agent::Cause::kMemory},
-};
-// In the order of the bits of agent::LimitBit.
-constexpr std::string_view kLimitNames[] = {"wall_time", "cpu_time", "output",
-                                            "memory",    "pids",     "disk"};
-
-// end CAUSE exit|signal N [LIMIT…]
-FakeExec end_as_told(const std::vector<std::string>& arguments) {
-  ATOLL_CHECK(arguments.size() >= 4);
-  FakeExec exec{.stdout_bytes = "partial\n", .stderr_bytes = "partial\n"};
-  auto named = std::find_if(std::begin(kCauses), std::end(kCauses),
-                            [&](const NamedCause& it) { return it.name == arguments[1]; });
-  ATOLL_CHECK(named != std::end(kCauses));
-  auto ending = arguments[2] == "exit" ? agent::Ending::kExited : agent::Ending::kSignaled;
-  auto status = static_cast<uint8_t>(atoi(arguments[3].c_str()));
-  agent::Exit exit = make_exit(exec, ending, status, named->cause);
-  for (size_t i = 0; i < std::size(kLimitNames); ++i)
-    if (std::count(arguments.begin() + 4, arguments.end(), kLimitNames[i]) > 0)
-      exit.limits_hit = static_cast<uint16_t>(exit.limits_hit | 1 << i);
-  if (arguments.back() == "sandbox_peak") exit.peak_scope = agent::PeakScope::kSandbox;
-  exec.exit = exit;
-  return exec;
-}
-
-std::string limits_text(const agent::Start& start) {
-  bool kills = start.on_output_limit == agent::OnOutputLimit::kKill;
-  return std::to_string(start.cpu_time_ms) + " " + std::to_string(start.output_limit_bytes) + " " +
-         std::to_string(start.open_files) + (kills ? " kill\n" : " cut\n");
-}
-
-// cat | stubborn | late
-FakeExec read_input(const agent::Start& start) {
-  using Reading = FakeExec::Reading;
-  FakeExec exec;
-  exec.reading = start.arguments[0] == "cat" ? Reading::kCopies : Reading::kRefuses;
-  exec.stdout_bytes = start.input;
-  exec.input_taken = start.input.size();
-  exec.input_closed = start.input_mode == agent::InputMode::kEnds;
-  if (exec.input_closed)
-    exec.exit = make_exit(exec, agent::Ending::kExited, 0, agent::Cause::kProgram);
-  return exec;
-}
-
-FakeExec run_program(const agent::Start& start) {
-  FakeExec exec;
-  const std::string& program = start.arguments[0];
-  uint8_t status = 0;
-  if (program == "echo") {
-    exec.stdout_bytes = joined(start.arguments);
-  } else if (program == "warn") {
-    exec.stderr_bytes = joined(start.arguments);
-  } else if (program == "exit" && start.arguments.size() == 2) {
-    status = static_cast<uint8_t>(atoi(start.arguments[1].c_str()));
-  } else if (program == "spam" && start.arguments.size() == 2) {
-    auto count = static_cast<size_t>(atoi(start.arguments[1].c_str()));
-    for (size_t i = 0; i < count; ++i) exec.stdout_bytes += spam_byte(i);
-  } else if (program == "hang") {
-    if (start.arguments.size() > 1) exec.stdout_bytes = joined(start.arguments);
-    return exec;
-  } else if (program == "cat" || program == "stubborn" || program == "late") {
-    return read_input(start);
-  } else if (program == "end") {
-    return end_as_told(start.arguments);
-  } else if (program == "limits") {
-    exec.stdout_bytes = limits_text(start);
-  } else {
-    status = 127;
-  }
-  exec.exit = make_exit(exec, agent::Ending::kExited, status, agent::Cause::kProgram);
-  return exec;
-}
-
-}  // namespace
-
-char spam_byte(uint64_t offset) { return static_cast<char>('a' + (offset * 7 + offset / 26) % 26); }
-
 struct FakeDriver::Agent {
   explicit Agent(const LaunchSpec& spec)
       : nonce(spec.nonce), limits(spec.limits), layer_end(spec.layer_end) {}
 
-  std::string output_from(uint32_t number, uint64_t stdout_from, uint64_t stderr_from) {
+  std::string output_from(uint32_t number, uint64_t stdout_from, uint64_t stderr_from,
+                          uint64_t speech_from) {
     std::string frames = agent::encode_started(number, 2);
     FakeExec& exec = execs.at(number);
+    exec.speech_sent = speech_from;
     exec.stdout_sent = exec.stdout_bytes.size();
-    if (exec.reading != FakeExec::Reading::kNothing)
+    if (exec.reading != FakeExec::Reading::kNothing || exec.interpreter)
       frames += agent::encode(number, agent::InputTaken{exec.input_taken, exec.input_closed});
     append_stream(frames, number, agent::Stream::kStdout, exec.stdout_bytes, stdout_from);
     append_stream(frames, number, agent::Stream::kStderr, exec.stderr_bytes, stderr_from);
+    frames += unsent_speech(number, exec);
     if (exec.exit) frames += agent::encode(number, *exec.exit);
+    return frames;
+  }
+  static std::string unsent_speech(uint32_t number, FakeExec& exec) {
+    std::string frames;
+    if (!exec.interpreter) return frames;
+    const std::string& speech = exec.interpreter->speech();
+    append_stream(frames, number, agent::Stream::kSpeech, speech,
+                  std::exchange(exec.speech_sent, speech.size()));
     return frames;
   }
   static void append_stream(std::string& frames, uint32_t number, agent::Stream stream,
@@ -167,34 +58,29 @@ struct FakeDriver::Agent {
     if (!farewell.empty()) return farewell;
     agent::Hello hello{version, nonce, {}, ATOLL_VERSION};
     for (const auto& [number, exec] : execs)
-      hello.execs.push_back({number, exec.stdout_bytes.size(), exec.stderr_bytes.size()});
+      hello.execs.push_back({number, exec.stdout_bytes.size(), exec.stderr_bytes.size(),
+                             exec.interpreter ? exec.interpreter->speech().size() : 0});
     return agent::encode(hello);
   }
   // One frame for an exec that runs.
   std::string control(const agent::Frame& frame, FakeExec& exec) {
     std::string frames;
     if (frame.type == agent::FrameType::kSignal) {
-      auto number = agent::decode_signal(frame.payload);
-      if (*number == SIGCONT) {
-        exec.reading = FakeExec::Reading::kCopies;
-        return frames;
-      }
-      exec.exit = make_exit(exec, agent::Ending::kSignaled, *number, agent::Cause::kClient);
+      exec.take_signal(*agent::decode_signal(frame.payload));
     } else if (frame.type == agent::FrameType::kResize) {
       auto size = agent::decode_resize(frame.payload);
       exec.stdout_bytes += std::to_string(size->columns) + "x" + std::to_string(size->rows) + "\n";
     } else if (frame.type == agent::FrameType::kInput) {
       auto input = agent::decode_input(frame.payload);
       if (exec.reading == FakeExec::Reading::kRefuses) return frames;
-      ATOLL_CHECK(input->offset <= exec.input_taken);
-      exec.stdout_bytes += input->data.substr(exec.input_taken - input->offset);
-      exec.input_taken = std::max(exec.input_taken, input->offset + input->data.size());
+      exec.take_input(input->offset, input->data);
       frames += agent::encode(frame.number, agent::InputTaken{exec.input_taken, false});
     } else if (frame.type == agent::FrameType::kInputEnd) {
       exec.input_closed = true;
       frames += agent::encode(frame.number, agent::InputTaken{exec.input_taken, true});
-      exec.exit = make_exit(exec, agent::Ending::kExited, 0, agent::Cause::kProgram);
+      exec.end(agent::Ending::kExited, 0, agent::Cause::kProgram);
     }
+    frames += unsent_speech(frame.number, exec);
     append_stream(frames, frame.number, agent::Stream::kStdout, exec.stdout_bytes,
                   std::exchange(exec.stdout_sent, exec.stdout_bytes.size()));
     if (exec.exit) frames += agent::encode(frame.number, *exec.exit);
@@ -212,12 +98,13 @@ struct FakeDriver::Agent {
       ATOLL_CHECK(welcome.ok());
       ATOLL_CHECK(welcome->version == version);
       for (const agent::ExecOffsets& entry : welcome->execs)
-        frames += output_from(entry.exec, entry.stdout_offset, entry.stderr_offset);
+        frames +=
+            output_from(entry.exec, entry.stdout_offset, entry.stderr_offset, entry.speech_offset);
     } else if (frame.type == agent::FrameType::kStart) {
       auto start = agent::decode_start(frame.payload);
       ATOLL_CHECK(start.ok());
-      bool is_new = execs.emplace(frame.number, run_program(*start)).second;
-      if (is_new) frames += output_from(frame.number, 0, 0);
+      bool is_new = execs.emplace(frame.number, FakeExec::run(*start)).second;
+      if (is_new) frames += output_from(frame.number, 0, 0, 0);
     } else if (frame.type == agent::FrameType::kExitAcknowledge) {
       execs.erase(frame.number);
     } else if (frame.type >= agent::FrameType::kOpenFiles) {

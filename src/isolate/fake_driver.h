@@ -6,7 +6,8 @@
 // way having touched those limits; `sandbox_peak` among them gives its peak of memory that scope),
 // `limits` (prints those of its start frame), `cat` (copies its input, and the size that its
 // terminal gets, to stdout until its input ends), `stubborn` (never reads), `late` (reads nothing
-// until SIGCONT, then as cat); anything else ends with 127.
+// until SIGCONT, then as cat); anything else ends with 127. An interpreter of a context is a
+// FakeInterpreter, whatever its language.
 #pragma once
 
 #include <chrono>
@@ -20,12 +21,10 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "isolate/driver.h"
+#include "isolate/fake_exec.h"
 #include "isolate/fake_files.h"
 
 namespace atl::isolate {
-
-// The byte at `offset` of what `spam` prints.
-char spam_byte(uint64_t offset);
 
 class FakeDriver final : public Driver {
  public:

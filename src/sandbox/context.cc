@@ -12,9 +12,6 @@ namespace atl::sandbox {
 
 namespace {
 
-constexpr std::chrono::seconds kInterruptTime{5};
-constexpr std::chrono::seconds kStartTime{30};
-constexpr std::chrono::milliseconds kRetryPause{50};
 constexpr size_t kPieceBytes = 64 * 1024;
 constexpr size_t kHeadBytes = 64 * 1024;  // of a line: enough for all that matters here
 constexpr std::chrono::seconds kCompletionTime{2};
@@ -89,7 +86,7 @@ void Context::adopt(std::vector<store::RunRow> open_runs, int64_t now_ms) {
   lines_.emplace(row.speech_begin, kHeadBytes);
   int64_t age_ms = now_ms - row.started_at_ms - static_cast<int64_t>(row.frozen_ms);
   int64_t left_ms = std::max<int64_t>(0, int64_t{row.timeout_ms} - std::max<int64_t>(0, age_ms));
-  deadline_ = now() + std::chrono::milliseconds(left_ms);
+  timer_.start(now() + std::chrono::milliseconds(left_ms), says_begun_);
   send(current_);
 }
 
@@ -103,7 +100,7 @@ void Context::take_up_speech() {
   quiet_from_ = speech.end();
   // What was said without a run is nothing to hear again.
   if (phase_ == Phase::kReady) lines_.emplace(speech.end(), kHeadBytes);
-  if (phase_ == Phase::kStarting) kill_at_ = now() + kStartTime;
+  if (phase_ == Phase::kStarting) timer_.await_interpreter(now());
 }
 
 Task<void> Context::tend(std::shared_ptr<Context> self) {
@@ -156,7 +153,7 @@ Task<void> Context::start_interpreter() {
   row_.exec = exec_->id().number();
   lines_.emplace(0, kHeadBytes);
   quiet_from_ = 0;
-  kill_at_ = now() + kStartTime;
+  timer_.await_interpreter(now());
   if (closed_) kill(Verdict::kKilled);
 }
 
@@ -180,10 +177,12 @@ void Context::hear(const SpeechLines::Line& line) {
   if (!line.is_whole) return;
   auto fields = speech_fields(line.text);
   if (!fields) return;
-  if (phase_ == Phase::kStarting && fields->size() == 2 && fields->front() == "ready") {
+  auto ready = parse_ready(*fields);
+  if (phase_ == Phase::kStarting && ready) {
     phase_ = Phase::kReady;
-    interpreter_ = fields->back();
-    kill_at_.reset();
+    interpreter_ = std::move(ready->name);
+    says_begun_ = ready->says_begun;
+    timer_.interpreter_ready();
     quiet_from_ = std::max(quiet_from_, line.end);
     failed_starts_ = 0;
     changed_.notify_all();
@@ -194,8 +193,9 @@ void Context::hear(const SpeechLines::Line& line) {
     changed_.notify_all();
   }
   if (!current_) return;
+  if (parse_begun(*fields, current_->row().number)) timer_.set_begun(now());
   auto end = parse_end(*fields, current_->row().number);
-  if (end) finish(timed_out_ ? Verdict::kWallTime : verdict_of(*end), line.end);
+  if (end) finish(timer_.timed_out() ? Verdict::kWallTime : verdict_of(*end), line.end);
 }
 
 bool Context::can_begin() const {
@@ -253,7 +253,8 @@ void Context::send(std::shared_ptr<ContextRun> run) {
   }
   current_ = run;
   begun_at_ = now();
-  if (!deadline_) deadline_ = now() + std::chrono::milliseconds(row.timeout_ms);
+  if (!timer_.is_running())
+    timer_.start(now() + std::chrono::milliseconds(row.timeout_ms), says_begun_);
   execs_.control().grant(
       *exec_, {row.stdout_begin + limits_.output_bytes, row.stderr_begin + limits_.output_bytes});
   auto delivery = deliver(sandbox_.lock(), execs_.control(), exec_, run_message(row_.language, row),
@@ -286,9 +287,7 @@ void Context::finish(Verdict verdict, uint64_t speech_end) {
   if (row.stdout_end - row.stdout_begin >= most || row.stderr_end - row.stderr_begin >= most)
     row.limits_hit |= bit(agent::LimitBit::kOutput);
   if (verdict == Verdict::kWallTime) row.limits_hit |= bit(agent::LimitBit::kWallTime);
-  deadline_.reset();
-  kill_at_.reset();
-  timed_out_ = false;
+  timer_.end();
   quiet_from_ = row.speech_end;
   last_end_ = services_.clock.steady_now();
   store(row);
@@ -320,7 +319,7 @@ void Context::fail_queue(Verdict verdict, const std::string& failure) {
 void Context::interpreter_ended() {
   const store::ExecRow& ended = exec_->row();
   Verdict verdict = killed_for_.value_or(verdict_named(ended.verdict));
-  if (timed_out_) verdict = Verdict::kWallTime;
+  if (timer_.timed_out()) verdict = Verdict::kWallTime;
   bool was_ready = phase_ == Phase::kReady;
   if (!was_ready) {
     auto said = exec_->output().read(agent::Stream::kStderr, 0, kFailureBytes);
@@ -341,7 +340,7 @@ void Context::interpreter_ended() {
   exec_.reset();
   interpreter_.clear();
   killed_for_.reset();
-  kill_at_.reset();
+  timer_ = {};
   // One that never began is not to blame: its stream broke too early.
   bool again = ended_by_platform && ++failed_starts_ <= kMaxFailedStarts;
   phase_ = was_ready || was_told || again ? Phase::kNone : Phase::kFailed;
@@ -350,28 +349,16 @@ void Context::interpreter_ended() {
   changed_.notify_all();
 }
 
-SteadyTime Context::next_check() const {
-  SteadyTime check = SteadyTime::max();
-  if (held_since_) return check;
-  if (deadline_ && current_) check = std::min(check, *deadline_);
-  if (kill_at_) check = std::min(check, *kill_at_);
-  return check;
-}
+SteadyTime Context::next_check() const { return held_since_ ? SteadyTime::max() : timer_.next(); }
 
 void Context::check_time() {
   if (!exec_ || held_since_) return;
   SteadyTime time = now();
-  if (current_ && deadline_ && time >= *deadline_) {
-    // Tried again for as long as no stream is up.
-    auto sent = execs_.control().signal(*exec_, SIGINT);
-    deadline_ = sent ? SteadyTime::max() : time + kRetryPause;
-    timed_out_ = true;
-    if (!kill_at_) kill_at_ = time + kInterruptTime;
-  }
-  if (kill_at_ && time >= *kill_at_) {
-    auto sent = execs_.control().signal(*exec_, SIGKILL);
-    kill_at_ = sent ? SteadyTime::max() : time + kRetryPause;
-  }
+  auto signal = timer_.due(time);
+  if (!signal) return;
+  // Tried again for as long as no stream is up.
+  auto sent = execs_.control().signal(*exec_, *signal);
+  timer_.set_sent(*signal, sent.ok(), time);
 }
 
 void Context::hold() {
@@ -382,8 +369,8 @@ void Context::hold() {
 void Context::go_on(uint64_t frozen_ms) {
   if (!held_since_) return;
   auto frozen = now() - *std::exchange(held_since_, std::nullopt);
-  for (std::optional<SteadyTime>* time : {&deadline_, &kill_at_, &begun_at_})
-    if (*time && **time != SteadyTime::max()) **time += frozen;
+  timer_.shift(frozen);
+  if (begun_at_) *begun_at_ += frozen;
   if (current_) {
     current_->row().frozen_ms += frozen_ms;
     store(current_->row());
@@ -394,7 +381,7 @@ void Context::go_on(uint64_t frozen_ms) {
 void Context::kill(Verdict verdict) {
   if (!exec_ || killed_for_) return;
   killed_for_ = verdict;
-  kill_at_ = now();
+  timer_.kill(now());
   check_time();
 }
 
@@ -469,9 +456,10 @@ Task<std::optional<std::string>> Context::complete(std::string code) {
   co_return std::exchange(completion_, std::nullopt);
 }
 
-Result<bool> Context::interrupt() {
+bool Context::interrupt() {
   if (!current_ || !exec_) return false;
-  ATOLL_TRY_VOID(execs_.control().signal(*exec_, SIGINT));
+  timer_.interrupt();
+  poke();
   return true;
 }
 

@@ -19,6 +19,7 @@
 
 #include "sandbox/context_run.h"
 #include "sandbox/exec_table.h"
+#include "sandbox/run_timer.h"
 #include "sandbox/speech.h"
 #include "store/context_rows.h"
 
@@ -71,8 +72,8 @@ class Context : public std::enable_shared_from_this<Context> {
   // What could stand at the end of the code, as JSON of the interpreter's. Nothing if it is busy or
   // knows no completion.
   Task<std::optional<std::string>> complete(std::string code);
-  // False if nothing runs.
-  Result<bool> interrupt();
+  // False if nothing runs. A run that the interpreter has not begun is interrupted when it has.
+  bool interrupt();
   // What runs or waits ends as killed; the next interpreter knows nothing.
   void restart();
   // The sandbox stands still: no time passes for what runs, and no interpreter is started, for
@@ -115,8 +116,9 @@ class Context : public std::enable_shared_from_this<Context> {
   std::deque<std::shared_ptr<ContextRun>> queue_;
   std::optional<SpeechLines> lines_;
   uint64_t quiet_from_ = 0;  // of the speech: what may be said without a run is bounded too
-  std::optional<SteadyTime> deadline_, kill_at_, held_since_;
-  bool timed_out_ = false;
+  RunTimer timer_;
+  bool says_begun_ = false;  // of the interpreter; one of an older release does not
+  std::optional<SteadyTime> held_since_;
   std::optional<Verdict> killed_for_;
   bool closed_ = false;
   std::optional<std::string> completion_;

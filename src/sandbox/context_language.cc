@@ -22,9 +22,12 @@ std::string shell_quoted(std::string_view text) {
 }
 
 // At the top level of the shell, so that what the code declares lasts; without the shell's own
-// input, which is what we tell it.
+// input, which is what we tell it. The shell runs none of the line before it has read all of it, so
+// "begun" says that an interrupt takes nothing of the line away.
 std::string shell_line(const store::RunRow& run, const std::vector<std::string>& variables) {
-  std::string line = "_atoll_current=" + std::to_string(run.number) + "; ";
+  std::string number = std::to_string(run.number);
+  std::string line = "_atoll_current=" + number + "; ";
+  line += "builtin printf 'begun\\t" + number + "\\n' >&5; ";
   for (const std::string& variable : variables)
     line += "_atoll_with " + shell_quoted(variable) + "; ";
   line += "eval " + shell_quoted(run.code) + " </dev/null 5>&-; _atoll_end $?\n";

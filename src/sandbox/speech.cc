@@ -75,6 +75,17 @@ std::optional<std::vector<std::string>> speech_fields(std::string_view line) {
   }
 }
 
+std::optional<InterpreterReady> parse_ready(const std::vector<std::string>& fields) {
+  if (fields.size() < 2 || fields.front() != "ready") return std::nullopt;
+  bool says_begun = fields.size() == 3 && fields[2] == "begun";
+  if (fields.size() != 2 && !says_begun) return std::nullopt;
+  return InterpreterReady{fields[1], says_begun};
+}
+
+bool parse_begun(const std::vector<std::string>& fields, uint32_t run) {
+  return fields.size() == 2 && is_about(fields, "begun", run);
+}
+
 std::optional<RunResult> parse_result(const std::vector<std::string>& fields, uint32_t run) {
   if (!is_about(fields, "result", run) || fields.size() < 5 || fields.size() % 2 == 0)
     return std::nullopt;

@@ -2,7 +2,9 @@
 // a backslash, a tab and line ends are written as \\, \t, \n and \r.
 //
 // The interpreter says, each with the number of the run:
-//   ready   <name and version>
+//   ready   <name and version> begun     the second word: it says when a run begins
+//   begun   <run>                        from here on a SIGINT interrupts this run; said again
+//                                        where an earlier one may have been lost
 //   result  <run> <main: 0 or 1> {<MIME type> <data>}…   binary data in base 64
 //   error   <run> <name> <value> <traceback>
 //   end     <run> ok | exception | interrupted
@@ -45,6 +47,13 @@ struct RunError {
 
 enum class RunEnd : unsigned char { kOk, kException, kInterrupted };
 
+struct InterpreterReady {
+  std::string name = {};
+  bool says_begun = false;
+};
+
+std::optional<InterpreterReady> parse_ready(const std::vector<std::string>& fields);
+bool parse_begun(const std::vector<std::string>& fields, uint32_t run);
 // All text in them is UTF-8. Nothing if the line is not such a word about this run.
 std::optional<RunResult> parse_result(const std::vector<std::string>& fields, uint32_t run);
 std::optional<RunError> parse_error(const std::vector<std::string>& fields, uint32_t run);

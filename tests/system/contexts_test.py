@@ -247,6 +247,33 @@ for i in range(4):
         answer = self.atoll.request("POST", f"{self.base}/{context}/interrupt", {})
         self.assertEqual(answer.json, {"interrupted": False})
 
+    def send(self, signal_name, pid):
+        done = self.atoll.execute(self.sandbox, ["sh", "-c", f"kill -{signal_name} {pid}"])
+        self.assertEqual(done["verdict"], "ok", done)
+
+    def check_late_begin(self, context, own_pid, endless):
+        """The interpreter is stopped, so that it certainly begins a run after its interrupt."""
+        pid = self.run_code(context, own_pid)["stdout"].strip()
+        for fields, verdict in (({"timeout_ms": 3_600_000}, "interrupted"),
+                                ({"timeout_ms": 1}, "wall_time")):
+            self.send("STOP", pid)
+            run = self.start(context, endless, **fields)
+            self.assertEqual(self.show(context, run, 200)["state"], "running")
+            if verdict == "interrupted":
+                answer = self.atoll.request("POST", f"{self.base}/{context}/interrupt", {})
+                self.assertEqual(answer.json, {"interrupted": True})
+                self.assertEqual(self.show(context, run, 200)["state"], "running")
+            self.send("CONT", pid)
+            done = self.show(context, run)
+            self.assertEqual((done["verdict"], done["state_lost"]), (verdict, False), done)
+            self.assertEqual(self.run_code(context, own_pid)["stdout"].strip(), pid)
+
+    def test_an_interrupt_before_the_run_has_begun_is_kept(self):
+        self.check_late_begin(self.context(), "import os; print(os.getpid())", "while True: pass")
+        # More than its pipe holds: an interrupt must not take away what a shell has read so far.
+        self.check_late_begin(self.context(language="bash"), "echo $$",
+                              "while :; do :; done # " + "x" * 200_000)
+
     def test_a_timeout_interrupts_first_and_kills_then(self):
         context = self.context()
         self.run_code(context, "kept = 'yes'")

@@ -196,7 +196,7 @@ http::Task<Reply> execute(Call& call, Plane plane) {
   auto answered = co_await answer(call, run);
   // So that the next run does not wait for one that nobody listens to.
   bool runs = run->row().state == "running";
-  if (!answered && runs) static_cast<void>(context->interrupt());
+  if (!answered && runs) context->interrupt();
   co_return std::optional<http::Response>();
 }
 

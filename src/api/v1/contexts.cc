@@ -110,7 +110,7 @@ http::Task<Reply> complete(Call& call, Sandboxes& sandboxes) {
 http::Task<Reply> interrupt(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(NamedContext named, named_context(call, sandboxes));
   ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(named.sandbox));
-  ATOLL_CO_TRY(bool interrupted, named.context->interrupt());
+  bool interrupted = named.context->interrupt();
   json::object object;
   object["interrupted"] = interrupted;
   co_return std::optional(json_reply(200, object));
