@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "base/snapshot_id.h"
 #include "isolate/egress_client.h"
+#include "isolate/meter.h"
 #include "isolate/monitor.h"
 #include "isolate/snapshot_keeper.h"
 #include "isolate/volume_keeper.h"
@@ -53,7 +54,7 @@ struct LaunchSpec {
 
 enum class Programs : unsigned char { kRun, kFrozen };
 
-class Driver : public SnapshotKeeper, public VolumeKeeper {
+class Driver : public SnapshotKeeper, public VolumeKeeper, public Meter {
  public:
   virtual std::string_view name() const = 0;
 

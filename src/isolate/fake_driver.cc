@@ -287,6 +287,11 @@ Task<Result<std::string>> FakeDriver::receipt(SandboxId id) {
   co_return "{\"receipt\":{\"sandbox\":\"" + id.string() + "\",\"driver\":\"fake\"}}\n";
 }
 
+Task<Result<linux::ResourceUsage>> FakeDriver::usage(SandboxId id) {
+  if (!agents_.contains(id)) co_return Error(Code::kNotFound, "there is no such isolate");
+  co_return used.contains(id) ? used.at(id) : linux::ResourceUsage{};
+}
+
 Task<Result<void>> FakeDriver::remove_image(Digest) { co_return Result<void>(); }
 
 Task<Result<void>> FakeDriver::set_network(SandboxId id, uint64_t, std::string policy) {

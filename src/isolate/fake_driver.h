@@ -60,6 +60,9 @@ class FakeDriver final : public Driver {
   // Sends raw bytes as if the agent had, to play a hostile one.
   void inject(SandboxId id, std::string bytes);
 
+  // What isolates are said to use; nothing, unless it is here.
+  std::map<SandboxId, linux::ResourceUsage> used;
+
   // What agents say in their hello, and expect in the welcome, from the next connection on.
   uint16_t spoken_version = agent::kProtocolVersion;
   // What comes instead of a hello, unless it is empty.
@@ -89,6 +92,7 @@ class FakeDriver final : public Driver {
 
  private:
   // Of Driver; nobody asks the fake itself.
+  Task<Result<linux::ResourceUsage>> usage(SandboxId id) override;
   Task<Result<void>> vacate(SandboxId id) override;
   Task<Result<void>> release(SandboxId id) override;
   Task<Result<void>> remove_image(Digest image) override;

@@ -9,12 +9,11 @@
 
 #include "egress/policy.h"
 #include "isolate/driver.h"
-#include "isolate/meter.h"
 #include "isolate/warden_client.h"
 
 namespace atl::isolate {
 
-class JailDriver final : public Driver, public Meter {
+class JailDriver final : public Driver {
  public:
   // `run_directory` holds warden.sock and agents/.
   JailDriver(boost::asio::any_io_executor executor, std::string run_directory);

@@ -1,4 +1,4 @@
-// What isolates use now. A driver that can tell is one of these too.
+// The part of a driver that tells what its isolates use.
 #pragma once
 
 #include "async/task.h"
@@ -11,7 +11,7 @@ namespace atl::isolate {
 class Meter {
  public:
   virtual ~Meter() = default;
-  // Of the programs inside.
+  // Of the programs inside; until the isolate is removed, also when they have ended.
   virtual Task<Result<linux::ResourceUsage>> usage(SandboxId id) = 0;
 };
 

@@ -34,4 +34,9 @@ Result<MemoryUsage> read_memory_usage(int group, GroupVersion version) {
   return usage;
 }
 
+Result<uint64_t> read_memory_kills(int group, GroupVersion version) {
+  bool v2 = version == GroupVersion::kV2;
+  return read_count(group, v2 ? "memory.events" : "memory.oom_control", "oom_kill");
+}
+
 }  // namespace atl::linux

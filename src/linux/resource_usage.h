@@ -14,6 +14,7 @@ struct ResourceUsage {
   uint64_t memory_bytes;  // what is charged to it, the cache included
   uint64_t cache_bytes;   // of files, which the kernel takes back when it needs to
   uint64_t disk_bytes;    // of its layer, as of the file system's last commit
+  uint64_t memory_kills;  // processes that the kernel killed at the memory limit, ended ones too
 };
 
 // Of a version 2 group, whether or not it has the controller: the kernel counts anyway.
@@ -23,5 +24,7 @@ struct MemoryUsage {
   uint64_t used_bytes, cache_bytes;
 };
 Result<MemoryUsage> read_memory_usage(int group, GroupVersion version);
+// Counts also after the last process of the group has ended.
+Result<uint64_t> read_memory_kills(int group, GroupVersion version);
 
 }  // namespace atl::linux

@@ -18,6 +18,7 @@ constexpr std::chrono::seconds kBootTime{60};  // the same for a machine, which 
 constexpr std::chrono::milliseconds kReconnectPause{20};
 constexpr int kMaxSilentStreams = 20;  // in a row, each broken before its hello
 constexpr int kMaxViolations = 5;      // of the protocol, in its whole life
+constexpr const char* kEndedForMemory = "what ran the sandbox was ended at its memory limit";
 
 namespace {
 
@@ -25,8 +26,7 @@ namespace {
 Error ended_by(std::string_view farewell) {
   auto said = agent::decode_farewell(farewell);
   if (!said) return std::move(said).error();
-  return Error(Code::kNotFound, "what ran the sandbox was ended at its memory limit")
-      .with_reason(verdict_name(Verdict::kOom));
+  return Error(Code::kNotFound, kEndedForMemory).with_reason(verdict_name(Verdict::kOom));
 }
 
 }  // namespace
@@ -205,11 +205,23 @@ Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
   co_return Result<void>();
 }
 
+// A sentry holds the memory of all its programs, so a kill in its group ended them. Its keeper
+// tells whoever connects within a second, and may have been killed too: the kernel's count stays.
+Task<bool> Sandbox::was_killed_for_memory() {
+  if (row_.isolation != "gvisor") co_return false;
+  auto used = co_await services_.driver.usage(id());
+  if (!used)
+    log_warning("memory kills could not be read", {{"sandbox", id().view()}, used.error()});
+  co_return used.ok() && used->memory_kills > 0;
+}
+
 Task<void> Sandbox::lose_agent(Error why) {
   if (!row_.released) {
     bool was_memory = why.reason() == verdict_name(Verdict::kOom);
+    if (!was_memory) was_memory = co_await was_killed_for_memory();
+    if (!talks()) co_return;
     Verdict verdict = was_memory ? Verdict::kOom : Verdict::kSandboxGone;
-    std::string failure = why.message();
+    std::string failure = was_memory ? kEndedForMemory : why.message();
     co_await fail(std::move(failure), verdict);
     co_return;
   }

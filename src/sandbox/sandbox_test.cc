@@ -224,6 +224,55 @@ TEST(Sandbox, WhatWasEndedForItsMemorySaysSoOfItsExecs) {
   EXPECT_EQ(exec->row().failure, "what ran the sandbox was ended at its memory limit");
 }
 
+std::shared_ptr<Sandbox> create_behind_gvisor(TestBed& bed) {
+  std::string folder = bed.directory() + "/templates/gvisor";
+  std::filesystem::create_directories(folder);
+  ATOLL_CHECK(replace_file(folder + "/template.toml",
+                           "name = \"gvisor\"\nkind = \"monitor\"\n[image]\n"
+                           "debian = { suite = \"bookworm\", packages = [\"a-package\"] }\n",
+                           0644)
+                  .ok());
+  ATOLL_CHECK(replace_file(folder + "/image", std::string(64, 'c') + "\n", 0644).ok());
+  CreateSandbox request = bed.create_request();
+  request.isolation = store::Isolation::kGvisor;
+  auto created = bed.run(bed.sandboxes().create(kTenant, request));
+  ATOLL_CHECK(created.ok());
+  return created->sandbox;
+}
+
+// The keeper that would have told may have been killed as well, or nobody came in time.
+TEST(Sandbox, KillsForMemoryBehindGvisorAreCountedWhenNobodyTellsOfThem) {
+  TestBed bed;
+  auto sandbox = create_behind_gvisor(bed);
+  auto exec = bed.start_exec(*sandbox, {"hang"});
+  bed.settle();
+  bed.driver->used[sandbox->id()].memory_kills = 1;
+  bed.driver->kill_agent(sandbox->id());
+  bed.settle();
+  EXPECT_EQ(sandbox->state(), State::kFailed);
+  EXPECT_EQ(exec->row().verdict, "oom");
+  EXPECT_EQ(exec->row().limits_hit, agent::bit(agent::LimitBit::kMemory));
+  EXPECT_EQ(exec->row().failure, "what ran the sandbox was ended at its memory limit");
+}
+
+TEST(Sandbox, WithoutAKillForMemoryBehindGvisorItIsGone) {
+  TestBed bed;
+  auto sandbox = create_behind_gvisor(bed);
+  auto exec = bed.start_exec(*sandbox, {"hang"});
+  bed.settle();
+  bed.driver->kill_agent(sandbox->id());
+  bed.settle();
+  EXPECT_EQ(exec->row().verdict, "sandbox_gone");
+  // Behind the jail a kill ends one exec, and says nothing of the agent's end.
+  auto jailed = bed.create();
+  exec = bed.start_exec(*jailed, {"hang"});
+  bed.settle();
+  bed.driver->used[jailed->id()].memory_kills = 1;
+  bed.driver->kill_agent(jailed->id());
+  bed.settle();
+  EXPECT_EQ(exec->row().verdict, "sandbox_gone");
+}
+
 TEST(Sandbox, AgentOfThePreviousVersionIsSpokenTo) {
   TestBed bed;
   bed.driver->spoken_version = agent::kOldestProtocolVersion;

@@ -66,7 +66,7 @@ TEST_F(VolumeRoomsTest, ManyAtOnceMakeOneRoom) {
     if (entered) visits.push_back(std::move(*entered));
   };
   // detached: owned by this test, which waits for each before it looks at `visits`
-  for (int i = 0; i < 3; ++i) spawn(bed_.context(), visit());
+  for (int i = 0; i < 3; ++i) spawn(bed_.context().get_executor(), visit());
   auto last = enter();
   ASSERT_TRUE(last.ok());
   bed_.settle();
@@ -105,7 +105,7 @@ TEST_F(VolumeRoomsTest, WhoMountsItWaitsForTheRoom) {
     waits = false;
   };
   // detached: owned by this test; ends with the room
-  spawn(bed_.context(), wait());
+  spawn(bed_.context().get_executor(), wait());
   bed_.settle();
   EXPECT_TRUE(waits);
   ASSERT_TRUE(leave(*visit).ok());

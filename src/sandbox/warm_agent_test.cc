@@ -73,7 +73,7 @@ class RebornAgents : public testing::Test {
       greeted = co_await warm_agent(link_, nonce_, none, copy);
     };
     // detached: owned by this test, and ends before it does
-    spawn(context_, run());
+    spawn(context_.get_executor(), run());
     context_.restart();  // it stops when nothing is left to do
     while (!greeted) context_.run_one();
     return std::move(*greeted);

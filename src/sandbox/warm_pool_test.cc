@@ -23,7 +23,7 @@ class WarmPools : public testing::Test {
     for (auto walls : {WarmPool::Walls::kJails, WarmPool::Walls::kMachines}) {
       auto filling = pool().run(walls);
       // detached: owned by the test bed, and ends with its context
-      spawn(bed_.context(), std::move(filling));
+      spawn(bed_.context().get_executor(), std::move(filling));
     }
     EXPECT_TRUE(reaches(kWarm));
   }

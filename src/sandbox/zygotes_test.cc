@@ -48,7 +48,7 @@ class ZygotesTest : public testing::Test {
     std::optional<Result<void>> made;
     auto run = [&]() -> Task<void> { made = co_await zygotes_.make("python", image_, link_, 1); };
     // detached: owned by this test, and ends before it does
-    spawn(context_, run());
+    spawn(context_.get_executor(), run());
     while (!made) context_.run_one();
     return std::move(*made);
   }

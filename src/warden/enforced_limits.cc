@@ -56,6 +56,7 @@ Result<linux::ResourceUsage> read_usage(const Host& host, const SandboxId& id) {
   ATOLL_TRY(auto memory, linux::read_memory_usage(group.group.get(), group.version));
   usage.memory_bytes = memory.used_bytes;
   usage.cache_bytes = memory.cache_bytes;
+  ATOLL_TRY(usage.memory_kills, linux::read_memory_kills(group.group.get(), group.version));
   ATOLL_TRY(Fd run, open_file(host.group_path(host.cgroups.v2, id) + "/run", O_PATH));
   ATOLL_TRY(usage.cpu_us, linux::read_cpu_us(run.get()));
   ATOLL_TRY(Fd layer, open_layer(host, id));

@@ -1,6 +1,4 @@
 // Other limits for an isolate that runs, on the real kernel.
-#include <cstring>
-
 #include <gtest/gtest.h>
 
 #include "base/eventually.h"
@@ -137,22 +135,10 @@ TEST_F(LimitChange, RateOfTheDiskIsSetOrRefused) {
 }
 
 TEST_F(LimitChange, WhatIsUsedIsToldFromOutside) {
-  auto usage = [this] {
-    Request request = simple_request(Operation::kMeter, id_);
-    EXPECT_TRUE(client_->send_bytes({reinterpret_cast<const char*>(&request), sizeof request}));
-    std::string answer = client_->receive().value_or("");
-    auto parsed =
-        parse_reply({reinterpret_cast<const unsigned char*>(answer.data()), answer.size()});
-    EXPECT_TRUE(parsed.ok());
-    linux::ResourceUsage used = {};
-    EXPECT_EQ(answer.size(), sizeof(Reply) + sizeof used);
-    std::memcpy(&used, answer.data() + sizeof(Reply), sizeof used);
-    return used;
-  };
   linux::ResourceUsage before = {};
   // Its processes are charged for what they touch, when they have had a processor.
   EXPECT_TRUE(eventually([&] {
-    before = usage();
+    before = usage_of(*client_, id_);
     return before.memory_bytes > 0;
   }));
   EXPECT_LT(before.memory_bytes, 64 * kMiB);

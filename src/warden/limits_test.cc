@@ -1,7 +1,9 @@
 // Each limit of an isolate at its edge, in a real one, and what this host refuses.
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -70,6 +72,20 @@ TEST_F(Limits, MemoryHoldsAndTheKillIsCountedAndNoticed) {
   if (tree->in_v2[static_cast<size_t>(Controller::kMemory)]) return;
   EXPECT_NE(before.find("noticed 0"), std::string::npos) << before;
   EXPECT_NE(after.find("noticed 1"), std::string::npos) << after;
+}
+
+TEST_F(Limits, TheMemoryKillsOfAnIsolateAreKnownWhenAllInItHasEnded) {
+  request_.memory_bytes = 64 * kMiB;
+  launch();
+  EXPECT_EQ(usage_of(*client_, id_).memory_kills, 0u);
+  EXPECT_EQ(ask("limited hog " + std::to_string(64 * kMiB)), "signal 9");
+  EXPECT_EQ(usage_of(*client_, id_).memory_kills, 1u);
+  pid_t warden = warden_->pid();
+  std::string children = read_text("/proc/" + std::to_string(warden) + "/task/" +
+                                   std::to_string(warden) + "/children");
+  ASSERT_EQ(kill(atoi(children.c_str()), SIGKILL), 0) << children;
+  wait_until_childless(warden);
+  EXPECT_EQ(usage_of(*client_, id_).memory_kills, 1u);
 }
 
 TEST_F(Limits, PidsAreExact) {

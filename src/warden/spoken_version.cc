@@ -2,6 +2,6 @@
 
 namespace atl::warden {
 
-uint16_t spoken_version() { return 7; }
+uint16_t spoken_version() { return 8; }
 
 }  // namespace atl::warden

@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import re
+import signal
 import time
 
 import atoll
@@ -25,6 +26,24 @@ def sentry_pids(sandbox):
 def sentry_pid(sandbox):
     """The sentry is the one that runsc was executed in, which all others are children of."""
     return min(sentry_pids(sandbox))
+
+
+def limit_memory_from_outside(sandbox, more):
+    """What it has and `more`, by the group of either version."""
+    for used, limit in (("memory.usage_in_bytes", "memory.limit_in_bytes"),
+                        ("run/memory.current", "run/memory.max")):
+        for path in glob.glob(f"/sys/fs/cgroup/**/atoll/*/{sandbox}/{limit}", recursive=True):
+            current = int(atoll.read(path[:-len(limit)] + used))
+            with open(path, "w", encoding="ascii") as file:
+                file.write(str(current + more))
+
+
+def parent_of(pid):
+    return int(re.search(r"^PPid:\t(\d+)$", atoll.read(f"/proc/{pid}/status"), re.MULTILINE)[1])
+
+
+def is_running(pid):
+    return bool(re.search(r"^State:\t[^ZX]", atoll.read(f"/proc/{pid}/status"), re.MULTILINE))
 
 
 class Gvisor(atoll.ImageTest):
@@ -97,6 +116,26 @@ class Gvisor(atoll.ImageTest):
     def test_a_sentry_that_is_killed_fails_its_sandbox_and_leaves_nothing(self):
         box = self.make()
         self.check_killed(box, sentry_pid(box))
+
+    def test_a_memory_bomb_is_oom_when_nobody_was_there_to_be_told(self):
+        """The keeper tells of it for a second, in which atolld stands still here."""
+        box = self.make(limits={"memory_bytes": 512 << 20})
+        keeper = parent_of(sentry_pid(box))
+        # A moment for atolld to be stopped: told in time, it has the same verdict.
+        code = "import time; print('ready', flush=True); time.sleep(2); b = bytearray(256 << 20)"
+        started = self.atoll.start(box, ["python3", "-c", code])
+        atoll.wait_for("the program", lambda: self.atoll.output(box, started["id"]))
+        # The limit around the whole comes first, so that no exec's own does.
+        limit_memory_from_outside(box, 64 << 20)
+        daemon = self.atoll.daemon_pid
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            atoll.wait_for("the keeper to end", lambda: not is_running(keeper))
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        done = self.atoll.wait_ended(box, started["id"])
+        self.assertEqual(done["verdict"], "oom", done)
+        self.atoll.delete(box)
 
     def test_programs_go_on_when_the_warden_dies(self):
         box = self.make()

@@ -217,6 +217,19 @@ int run_remove_all(const Directories& directories) {
                       directories.state(), "--run-dir", directories.run()});
 }
 
+linux::ResourceUsage usage_of(Client& client, const SandboxId& id) {
+  Request request = simple_request(Operation::kMeter, id);
+  EXPECT_TRUE(client.send_bytes({reinterpret_cast<const char*>(&request), sizeof request}));
+  std::string answer = client.receive().value_or("");
+  auto parsed = parse_reply({reinterpret_cast<const unsigned char*>(answer.data()), answer.size()});
+  EXPECT_TRUE(parsed.ok());
+  linux::ResourceUsage used = {};
+  EXPECT_EQ(answer.size(), sizeof(Reply) + sizeof used);
+  if (answer.size() == sizeof(Reply) + sizeof used)
+    std::memcpy(&used, answer.data() + sizeof(Reply), sizeof used);
+  return used;
+}
+
 std::string ask_probe(const std::string& run_dir, const SandboxId& id,
                       const std::string& question) {
   auto directory = open_file(run_dir + "/agents", O_PATH | O_DIRECTORY);

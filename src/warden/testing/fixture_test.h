@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/ids.h"
+#include "linux/resource_usage.h"
 #include "warden/options.h"
 #include "warden/protocol.h"
 
@@ -75,6 +76,8 @@ class RunningWarden {
 // Runs `atoll-warden --remove-all` and gives its exit code.
 int run_remove_all(const Directories& directories);
 
+// What an isolate uses, as the warden tells.
+linux::ResourceUsage usage_of(Client& client, const SandboxId& id);
 // Asks the probe in an isolate.
 std::string ask_probe(const std::string& run_dir, const SandboxId& id, const std::string& question);
 // The value of "key: value" in a report.
