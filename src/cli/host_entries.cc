@@ -183,7 +183,8 @@ constexpr CommandEntry kEntries[] = {
      "  atoll doctor\n"
      "  atoll doctor --json",
      nullptr, make_plain<DoctorCommand>},
-    {"selftest", "Attack this host's Atoll from inside (root)",
+    {"selftest",
+     "Attack this host's Atoll from inside (root); exit code 3 when only the host changed",
      "  atoll selftest\n"
      "  atoll selftest --isolation gvisor\n"
      "  atoll selftest --list",

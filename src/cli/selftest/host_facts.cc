@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <set>
 #include <sstream>
 
 #include "base/file.h"
@@ -20,9 +21,10 @@ using std::chrono::nanoseconds;
 constexpr size_t kMaxFactBytes = 4 << 20;
 // A clock that is kept right by the network moves less than this within one victim.
 constexpr nanoseconds kClockTolerance = std::chrono::milliseconds(500);
+constexpr const char* kMounts = "/proc/self/mountinfo";
 constexpr std::array kFiles = {"/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe",
                                "/proc/sys/kernel/hostname",     "/proc/sys/kernel/domainname",
-                               "/proc/sys/kernel/sysrq",        "/proc/self/mountinfo"};
+                               "/proc/sys/kernel/sysrq",        kMounts};
 
 // The first column: whether a module is used now is not a fact.
 std::string module_names(const std::string& modules) {
@@ -30,6 +32,23 @@ std::string module_names(const std::string& modules) {
   std::string line, names;
   while (std::getline(lines, line)) names += line.substr(0, line.find(' ')) + "\n";
   return names;
+}
+
+std::set<std::string> lines_of(const std::string& text) {
+  std::istringstream lines(text);
+  std::set<std::string> all;
+  for (std::string line; std::getline(lines, line);) all.insert(line);
+  return all;
+}
+
+// The first line that only one of them has, with its sign.
+std::string changed_line(const std::string& before, const std::string& after) {
+  std::set<std::string> old_lines = lines_of(before), new_lines = lines_of(after);
+  for (const std::string& line : new_lines)
+    if (!old_lines.contains(line)) return "+ " + line;
+  for (const std::string& line : old_lines)
+    if (!new_lines.contains(line)) return "- " + line;
+  return "the order of its lines";
 }
 
 Result<std::map<std::string, std::string>> read_facts() {
@@ -75,15 +94,20 @@ Result<HostFacts> HostFacts::read() {
   return facts;
 }
 
-Result<std::vector<std::string>> HostFacts::take_changes() {
-  std::vector<std::string> changes;
+Result<FactChanges> HostFacts::take_changes() {
+  FactChanges changes;
   ATOLL_TRY(auto now, read_facts());
-  for (const auto& [name, value] : now)
-    if (facts_[name] != value) changes.push_back(name + " changed");
+  for (const auto& [name, value] : now) {
+    if (facts_[name] == value) continue;
+    if (name == kMounts)
+      changes.mounts_and_clock.push_back(name + " changed: " + changed_line(facts_[name], value));
+    else
+      changes.settings.push_back(name + " changed");
+  }
   facts_ = std::move(now);
   nanoseconds offset = clock_offset();
   if (std::chrono::abs(offset - clock_offset_) > kClockTolerance)
-    changes.push_back("the clock of the host was set");
+    changes.mounts_and_clock.push_back("the clock of the host was set");
   clock_offset_ = offset;
   return changes;
 }

@@ -12,11 +12,16 @@
 
 namespace atl::cli::selftest {
 
+struct FactChanges {
+  std::vector<std::string> settings = {};
+  std::vector<std::string> mounts_and_clock = {};  // others on this host change these, too
+};
+
 class HostFacts {
  public:
   static Result<HostFacts> read();
   // What differs from the last look.
-  Result<std::vector<std::string>> take_changes();
+  Result<FactChanges> take_changes();
 
  private:
   HostFacts() = default;

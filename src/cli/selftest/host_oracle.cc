@@ -88,15 +88,15 @@ Result<void> HostOracle::begin() {
   return {};
 }
 
-Result<std::vector<std::string>> HostOracle::take_changes() {
+Result<HostChanges> HostOracle::take_changes() {
   ATOLL_CHECK(facts_ != nullptr);
-  std::vector<std::string> changes = files_->take_changes();
-  if (auto harm = process_.find_harm()) changes.push_back(*harm);
-  append(changes, listeners_->take_hits());
-  append(changes, log_->take_complaints());
-  ATOLL_TRY(auto facts, facts_->take_changes());
-  append(changes, std::move(facts));
-  append(changes, find_used_up());
+  HostChanges changes{.canaries = files_->take_changes(), .of_all = log_->take_complaints()};
+  if (auto harm = process_.find_harm()) changes.canaries.push_back(*harm);
+  append(changes.canaries, listeners_->take_hits());
+  ATOLL_TRY(FactChanges facts, facts_->take_changes());
+  append(changes.canaries, std::move(facts.settings));
+  append(changes.of_all, std::move(facts.mounts_and_clock));
+  append(changes.canaries, find_used_up());
   return changes;
 }
 

@@ -18,6 +18,11 @@
 
 namespace atl::cli::selftest {
 
+struct HostChanges {
+  std::vector<std::string> canaries = {};  // of what nobody but a hostile program touches
+  std::vector<std::string> of_all = {};    // of what others on this host change, too
+};
+
 class HostOracle {
  public:
   // Makes the canaries, in a directory of their own. Forks: call it before there are threads.
@@ -34,7 +39,7 @@ class HostOracle {
   // From here on a change counts.
   Result<void> begin();
   // What changed since the last call.
-  Result<std::vector<std::string>> take_changes();
+  Result<HostChanges> take_changes();
   // The slower comparison, once at the end.
   Result<std::vector<std::string>> find_other_bytes() const;
 

@@ -89,8 +89,16 @@ std::string_view outcome_name(Outcome outcome) {
       return "skipped";
     case Outcome::kUnjudged:
       return "unjudged";
+    case Outcome::kHostChanged:
+      return "host changed";
   }
   return "unjudged";
+}
+
+void call_broken(Judgement& judgement, const std::string& change) {
+  judgement.detail =
+      judgement.outcome == Outcome::kBroke ? judgement.detail + "; " + change : change;
+  judgement.outcome = Outcome::kBroke;
 }
 
 Result<Judgement> judge(const Victim& victim, const json::object& exec) {

@@ -1,6 +1,7 @@
 // KernelLog: what the kernel complained about since the last look, from /dev/kmsg.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,5 +25,7 @@ class KernelLog {
 // Whether a message says that the kernel itself went wrong, or that a module was asked for. A
 // program that crashed or ran out of memory is no complaint.
 bool is_complaint(std::string_view message);
+// The complaint in one record of /dev/kmsg, with the kernel's time and words.
+std::optional<std::string> complaint_in(std::string_view record);
 
 }  // namespace atl::cli::selftest

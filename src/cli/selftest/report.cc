@@ -10,12 +10,24 @@ namespace atl::cli::selftest {
 
 namespace json = boost::json;
 
+int& Report::count_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kHeld:
+      return held_;
+    case Outcome::kBroke:
+      return broke_;
+    case Outcome::kSkipped:
+      return skipped_;
+    case Outcome::kHostChanged:
+      return host_changed_;
+    case Outcome::kUnjudged:
+      return unjudged_;
+  }
+  return unjudged_;
+}
+
 void Report::add(const Victim& victim, const std::string& user, const Judgement& judgement) {
-  int& count = judgement.outcome == Outcome::kHeld      ? held_
-               : judgement.outcome == Outcome::kBroke   ? broke_
-               : judgement.outcome == Outcome::kSkipped ? skipped_
-                                                        : unjudged_;
-  ++count;
+  ++count_of(judgement.outcome);
   // Bytes of a hostile program.
   std::string detail = escape_line(judgement.detail);
   std::string name(outcome_name(judgement.outcome));
@@ -33,26 +45,30 @@ void Report::add(const Victim& victim, const std::string& user, const Judgement&
                    {"verdict", escape_line(judgement.verdict)}});
 }
 
-void Report::add_finding(const std::string& detail) {
+void Report::add_finding(Outcome outcome, const std::string& detail) {
   Victim host;
   host.name = "host";
   host.id = "-";
-  add(host, "-", {Outcome::kBroke, detail, ""});
+  add(host, "-", {outcome, detail, ""});
 }
 
 int Report::finish() const {
-  int tried = held_ + broke_ + unjudged_;
+  int tried = held_ + broke_ + unjudged_ + host_changed_;
   if (format_ == Format::kJson) {
-    json::object answer = {{"tried", tried},      {"held", held_},         {"broke", broke_},
-                           {"skipped", skipped_}, {"unjudged", unjudged_}, {"victims", rows_}};
+    json::object answer = {{"tried", tried},        {"held", held_},
+                           {"broke", broke_},       {"skipped", skipped_},
+                           {"unjudged", unjudged_}, {"host_changed", host_changed_},
+                           {"victims", rows_}};
     printf("%s\n", json::serialize(answer).c_str());
   } else {
     printf("%d tried, %d held, %d skipped", tried, held_, skipped_);
     if (broke_ > 0) printf(", %d BROKE THROUGH", broke_);
     if (unjudged_ > 0) printf(", %d unjudged", unjudged_);
+    if (host_changed_ > 0) printf(", %d with a host that changed", host_changed_);
     printf("\n");
   }
-  return broke_ == 0 && unjudged_ == 0 && held_ > 0 ? 0 : 1;
+  if (broke_ > 0 || unjudged_ > 0 || held_ == 0) return 1;
+  return host_changed_ > 0 ? kExitHostChanged : 0;
 }
 
 }  // namespace atl::cli::selftest

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "cli/host.h"
 #include "cli/interrupt.h"
+#include "cli/selftest/attempt.h"
 #include "cli/selftest/filter_check.h"
 #include "cli/selftest/host_oracle.h"
 #include "cli/selftest/judgement.h"
@@ -89,7 +90,7 @@ void ask_filter(Report& report) {
     auto action = linux::run_filter_program(agent::exec_filter(), call);
     return action ? *action : uint32_t{SECCOMP_RET_ALLOW};  // what cannot be read is not a wall
   });
-  for (const std::string& finding : findings) report.add_finding(finding);
+  for (const std::string& finding : findings) report.add_finding(Outcome::kBroke, finding);
   Victim filter;
   filter.name = "exec_filter";
   filter.id = "ESC-30";
@@ -105,9 +106,10 @@ class Selftest {
   Result<void> run(const std::vector<Victim>& victims);
 
  private:
-  Result<Judgement> try_victim(const Victim& victim, const std::string& user);
+  Result<Attempt> try_victim(const Victim& victim, const std::string& user);
   Result<Judgement> judge_behind(const Victim& victim, const json::object& exec) const;
-  Result<void> look_at_host(Judgement& judgement);
+  Result<void> look_at_host(Attempt& attempt);
+  Result<void> report_meanwhile();
 
   Sandboxes& sandboxes_;
   HostOracle& oracle_;
@@ -115,12 +117,6 @@ class Selftest {
   std::string wall_;
   std::string beat_;
 };
-
-void call_broken(Judgement& judgement, const std::string& change) {
-  judgement.detail =
-      judgement.outcome == Outcome::kBroke ? judgement.detail + "; " + change : change;
-  judgement.outcome = Outcome::kBroke;
-}
 
 // Where a victim's own word proves nothing the host alone is asked, and where it ends in another
 // way than in a jail, that way is the right one.
@@ -140,19 +136,32 @@ Result<Judgement> Selftest::judge_behind(const Victim& victim, const json::objec
   return Judgement{Outcome::kSkipped, "proves nothing there: " + reason->second, judgement.verdict};
 }
 
-Result<void> Selftest::look_at_host(Judgement& judgement) {
-  ATOLL_TRY(std::vector<std::string> changes, oracle_.take_changes());
-  for (const std::string& change : changes) call_broken(judgement, change);
+Result<void> Selftest::look_at_host(Attempt& attempt) {
+  ATOLL_TRY(HostChanges changes, oracle_.take_changes());
+  for (const std::string& change : changes.canaries) call_broken(attempt.judgement, change);
+  attempt.host_changes = std::move(changes.of_all);
   auto beat = sandboxes_.beat();
   if (!beat)
-    call_broken(judgement, "the neighbour suffers: " + beat.error().message());
+    attempt.host_changes.push_back("the neighbour suffers: " + beat.error().message());
   else if (*beat != beat_)
-    call_broken(judgement, "the neighbour sees other bytes in a shared file");
+    call_broken(attempt.judgement, "the neighbour sees other bytes in a shared file");
   return {};
 }
 
-Result<Judgement> Selftest::try_victim(const Victim& victim, const std::string& user) {
-  Judgement judgement;
+// Changes between two victims are nobody's; only later ones are charged to the next victim.
+Result<void> Selftest::report_meanwhile() {
+  ATOLL_TRY(HostChanges changes, oracle_.take_changes());
+  for (const std::string& change : changes.canaries)
+    report_.add_finding(Outcome::kBroke, "while no victim ran: " + change);
+  for (const std::string& change : changes.of_all)
+    report_.add_finding(Outcome::kHostChanged, "while no victim ran: " + change);
+  return {};
+}
+
+Result<Attempt> Selftest::try_victim(const Victim& victim, const std::string& user) {
+  ATOLL_TRY_VOID(report_meanwhile());
+  Attempt attempt;
+  Judgement& judgement = attempt.judgement;
   auto exec = sandboxes_.run(victim, user);
   if (!exec) {
     judgement.detail = exec.error().message();
@@ -164,11 +173,11 @@ Result<Judgement> Selftest::try_victim(const Victim& victim, const std::string& 
       call_broken(judgement, "it printed the host's secret");
   }
   // While its sandbox still lives: it may hold what others need.
-  ATOLL_TRY_VOID(look_at_host(judgement));
+  ATOLL_TRY_VOID(look_at_host(attempt));
   auto removed = sandboxes_.forget_fresh();
   if (!removed)
     call_broken(judgement, "its sandbox cannot be removed: " + removed.error().message());
-  return judgement;
+  return attempt;
 }
 
 Result<void> Selftest::run(const std::vector<Victim>& victims) {
@@ -177,12 +186,12 @@ Result<void> Selftest::run(const std::vector<Victim>& victims) {
   ATOLL_TRY_VOID(oracle_.begin());
   for (const Victim& victim : victims) {
     for (const std::string& user : victim.users) {
-      ATOLL_TRY(Judgement judgement, try_victim(victim, user));
+      ATOLL_TRY(Judgement judgement, judge_attempts([&] { return try_victim(victim, user); }));
       report_.add(victim, user, judgement);
     }
   }
   ATOLL_TRY(std::vector<std::string> other, oracle_.find_other_bytes());
-  for (const std::string& finding : other) report_.add_finding(finding);
+  for (const std::string& finding : other) report_.add_finding(Outcome::kBroke, finding);
   return {};
 }
 
