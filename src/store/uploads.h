@@ -27,7 +27,8 @@ class Uploads {
 
   // For the bytes that come.
   Result<Arrival> begin(TenantId tenant) const { return arrivals_.begin(tenant); }
-  // Takes the place of what had the name.
+  // Takes the place of what had the name, and is newer than all that is kept: where the clock does
+  // not say so, the file's time is set to a nanosecond after theirs.
   Result<void> keep(TenantId tenant, const Digest& name, const Fd& file) const;
   // kNotFound if it is not kept.
   Result<Fd> find(TenantId tenant, const Digest& name) const;

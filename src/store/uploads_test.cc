@@ -67,5 +67,25 @@ TEST_F(UploadsTest, TheOldestOfATenantGivesWay) {
   EXPECT_EQ(get(other_, a_), "theirs");
 }
 
+// The order of the directory must not decide, and the clock may have been set back.
+TEST_F(UploadsTest, TheLastOneStaysOfThoseOfOneMoment) {
+  for (int64_t step : {0, -1000}) {
+    time_t now = time(nullptr);
+    std::vector<Digest> names;
+    for (int i = 0; i < 8; ++i) {
+      names.push_back(sha256(std::to_string(i)));
+      Fd file = uploads_.begin(kLocalTenant)->take();
+      ASSERT_EQ(ftruncate(file.get(), 3ll << 30), 0);  // sparse
+      timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, {.tv_sec = now, .tv_nsec = 0}};
+      ASSERT_EQ(futimens(file.get(), times), 0);
+      ASSERT_TRUE(uploads_.keep(kLocalTenant, names.back(), file).ok());
+      now += step;
+    }
+    ASSERT_TRUE(uploads_.sweep(std::chrono::system_clock::now()).ok());
+    for (const Digest& name : names)
+      EXPECT_EQ(uploads_.find(kLocalTenant, name).ok(), name == names.back());
+  }
+}
+
 }  // namespace
 }  // namespace atl::store
