@@ -213,7 +213,7 @@ Result<void> AuditFile::remove(int directory, SandboxId id) {
 Result<void> AuditFile::sweep(int directory, uint64_t most_bytes,
                               const std::function<bool(const SandboxId&)>& is_open) {
   struct Log {
-    int64_t changed_at = 0;
+    int64_t changed_at_ns = 0;
     uint64_t bytes = 0;
   };
   ATOLL_TRY(auto segments, list_segments(directory));
@@ -222,11 +222,12 @@ Result<void> AuditFile::sweep(int directory, uint64_t most_bytes,
   for (const SegmentFile& one : segments) {
     total += one.bytes;
     Log& log = logs[one.id];
-    log = {.changed_at = std::max(log.changed_at, one.changed_at), .bytes = log.bytes + one.bytes};
+    log = {.changed_at_ns = std::max(log.changed_at_ns, one.changed_at_ns),
+           .bytes = log.bytes + one.bytes};
   }
   std::multimap<int64_t, SandboxId> removable;
   for (const auto& [id, log] : logs)
-    if (!is_open(id)) removable.emplace(log.changed_at, id);
+    if (!is_open(id)) removable.emplace(log.changed_at_ns, id);
   for (const auto& [time, id] : removable) {
     if (total <= most_bytes) break;
     ATOLL_TRY_VOID(remove(directory, id));

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -120,6 +122,29 @@ TEST_F(AuditFileTest, TheOldestLogsMakeRoom) {
   ASSERT_TRUE(AuditFile::sweep(directory_.get(), bytes, is_open).ok());
   EXPECT_EQ(logs(), 1);
   EXPECT_TRUE(std::filesystem::exists(path_ + "/" + ids[0].string() + ".audit"));
+}
+
+// Whichever id is the lower one.
+TEST_F(AuditFileTest, TheOldestLogOfOneSecondMakesRoom) {
+  for (int64_t first_ns : {100, 300}) {
+    SandboxId ids[] = {SandboxId::draw(), SandboxId::draw()};
+    std::sort(std::begin(ids), std::end(ids));
+    uint64_t bytes = 0;
+    for (int i = 0; i < 2; ++i) {
+      auto log = AuditFile::open(directory_.get(), ids[i]);
+      append(*log, "a.b");
+      bytes = AuditFile::read(directory_.get(), ids[i], 0, 1 << 16)->next;
+      timespec time{.tv_sec = 1'700'000'000, .tv_nsec = i == 0 ? first_ns : 200};
+      timespec times[2] = {time, time};
+      std::string name = ids[i].string() + ".audit";
+      ASSERT_EQ(utimensat(directory_.get(), name.c_str(), times, 0), 0);
+    }
+    auto none_is_open = [](const SandboxId&) { return false; };
+    ASSERT_TRUE(AuditFile::sweep(directory_.get(), bytes, none_is_open).ok());
+    const SandboxId& kept = first_ns < 200 ? ids[1] : ids[0];
+    EXPECT_TRUE(std::filesystem::exists(path_ + "/" + kept.string() + ".audit")) << first_ns;
+    ASSERT_TRUE(AuditFile::sweep(directory_.get(), 0, none_is_open).ok());
+  }
 }
 
 class AuditSegmentsTest : public AuditFileTest {

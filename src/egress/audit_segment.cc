@@ -21,6 +21,7 @@ constexpr std::string_view kSuffix = ".audit";
 constexpr std::string_view kChainKey = ",\"chain\":\"";
 constexpr std::string_view kBeforeKey = ",\"before\":\"";
 constexpr std::string_view kNumberKey = "{\"n\":";
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr size_t kHashDigits = 64;
 constexpr size_t kTailBytes = kHashDigits + 2;  // hash, quote, brace
 
@@ -61,10 +62,10 @@ std::optional<SegmentFile> parse_name(std::string_view name) {
   name.remove_prefix(SandboxId::kLength);
   if (!name.starts_with(kSuffix)) return std::nullopt;
   name.remove_prefix(kSuffix.size());
-  if (name.empty()) return SegmentFile{.id = *id, .number = 0, .bytes = 0, .changed_at = 0};
+  if (name.empty()) return SegmentFile{.id = *id, .number = 0, .bytes = 0, .changed_at_ns = 0};
   auto number = name[0] == '.' ? parse_number(name.substr(1)) : std::nullopt;
   if (!number || *number == 0) return std::nullopt;
-  return SegmentFile{.id = *id, .number = *number, .bytes = 0, .changed_at = 0};
+  return SegmentFile{.id = *id, .number = *number, .bytes = 0, .changed_at_ns = 0};
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ Result<std::vector<SegmentFile>> list_segments(int directory) {
     struct stat status;
     if (!segment || fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     segment->bytes = static_cast<uint64_t>(status.st_size);
-    segment->changed_at = status.st_mtime;
+    segment->changed_at_ns = status.st_mtim.tv_sec * kNanosecondsPerSecond + status.st_mtim.tv_nsec;
     found.push_back(*segment);
   }
   closedir(entries);

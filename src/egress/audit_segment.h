@@ -28,7 +28,7 @@ struct SegmentFile {
   SandboxId id;
   uint64_t number;
   uint64_t bytes;
-  int64_t changed_at;  // seconds
+  int64_t changed_at_ns;
 };
 // Every segment in a directory, in the order of their logs and numbers.
 Result<std::vector<SegmentFile>> list_segments(int directory);
