@@ -143,6 +143,31 @@ TEST(ApiList, PagesOfAFilterHoldEachSandboxOnce) {
   EXPECT_EQ(seen, made);
 }
 
+// The clock stands still: all is of one millisecond.
+TEST(ApiList, WhatIsMadeMeanwhileComesInTheNextPage) {
+  TestServer server;
+  std::string sandbox = id_of(create(server));
+  struct List {
+    std::string path, items, made_by, body;
+  };
+  for (const List& list :
+       {List{"/v1/sandboxes", "sandboxes", kPath, R"({"template":"python"})"},
+        List{"/v1/snapshots", "snapshots", "/v1/sandboxes/" + sandbox + "/snapshots", "{}"}}) {
+    std::vector<std::string> made, seen;
+    if (list.items == "sandboxes") made.push_back(sandbox);
+    std::string cursor;
+    for (int i = 0; i < 8; ++i) {
+      if (made.size() == seen.size())
+        made.push_back(id_of(server.send(Method::kPost, list.made_by, list.body)));
+      json::object page = body_of(server.send(Method::kGet, list.path + "?limit=1" + cursor));
+      ASSERT_EQ(page[list.items].as_array().size(), 1u) << list.items << i;
+      seen.push_back(std::string(page[list.items].at(0).at("id").as_string()));
+      cursor = "&cursor=" + std::string(page["next_cursor"].as_string());
+    }
+    EXPECT_EQ(seen, made);
+  }
+}
+
 TEST(ApiChange, ChangesWhatIsNamedAndShowsIt) {
   TestServer server;
   std::string path = std::string(kPath) + "/" + id_of(create(server, R"(,"idle_ttl_ms":60000,

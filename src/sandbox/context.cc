@@ -9,7 +9,6 @@
 #include "sandbox/context_language.h"
 
 namespace atl::sandbox {
-
 namespace {
 
 constexpr size_t kPieceBytes = 64 * 1024;
@@ -406,6 +405,7 @@ Task<Result<std::shared_ptr<ContextRun>>> Context::submit(RunRequest request) {
   row.environment = joined_variables(request.environment);
   row.timeout_ms = request.timeout_ms;
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
+  row.sequence = services_.ledger.draw();
   auto run = std::make_shared<ContextRun>(services_.executor, std::move(row), nullptr);
   bool at_once = exec_ && queue_.empty() && can_begin();
   auto self = shared_from_this();

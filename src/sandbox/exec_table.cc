@@ -65,6 +65,7 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   store::ExecRow row{.sandbox = sandbox_, .tenant = tenant_, .id = *id};
   row.request = std::move(description);
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
+  row.sequence = services_.ledger.draw();
   auto key = request.idempotency_key;
   auto context = request.context;
   if (context) context->exec = id->number();

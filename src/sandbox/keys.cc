@@ -36,7 +36,8 @@ Result<NewKey> create_key(store::Catalog& catalog, std::string tenant, std::stri
                     .tenant = owner,
                     .name = std::move(name),
                     .hash = store::sha256(key).bytes(),
-                    .created_at_ms = now_ms()};
+                    .created_at_ms = now_ms(),
+                    .sequence = catalog.sequence().draw()};
   ATOLL_TRY_VOID(catalog.keys().insert(row));
   NamedKey named{row.id, std::move(tenant), row.name, row.created_at_ms};
   return NewKey{std::move(named), std::move(key)};

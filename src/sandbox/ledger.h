@@ -4,6 +4,9 @@
 //   auto insert = [row](store::Catalog& catalog) { return catalog.sandboxes().insert(row); };
 //   auto done = co_await ledger.run(insert);
 //
+// A number of its sequence is drawn at once. Work whose numbers are drawn in the turn in which it
+// is handed over is done in the order of the numbers.
+//
 // The work must own what it uses: it may run after its asker has gone. An asker that is cancelled
 // gets its answer all the same, and sees at its next wait that it was.
 #pragma once
@@ -27,6 +30,7 @@ class Ledger {
   // Finishes the work that was asked for. Must be called before the askers' io_context is
   // destroyed, because answers are posted to it.
   void finish() { thread_.join(); }
+  int64_t draw() { return catalog_->sequence().draw(); }
 
   template <typename Work>
   Task<std::invoke_result_t<Work, store::Catalog&>> run(Work work) {

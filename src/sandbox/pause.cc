@@ -38,6 +38,7 @@ Task<Result<void>> Pause::begin(std::shared_ptr<Sandbox> sandbox) {
   if (sandbox->state_ == State::kPaused) co_return Result<void>();
   if (sandbox->state_ != State::kRunning) co_return not_running(*sandbox);
   sandbox->row_.paused_at_ms = to_milliseconds(sandbox->services_.clock.wall_now());
+  sandbox->row_.paused_sequence = sandbox->services_.ledger.draw();
   hold(*sandbox);
   store::SandboxRow row = sandbox->row_;
   Result<void> paused = co_await store(*sandbox, row);

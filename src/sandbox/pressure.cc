@@ -13,7 +13,8 @@ std::shared_ptr<Sandbox> Sandboxes::longest_paused() const {
   std::shared_ptr<Sandbox> first;
   for (const auto& [id, sandbox] : all_) {
     if (!may_release(*sandbox, Need::kPressure)) continue;
-    if (!first || sandbox->row().paused_at_ms < first->row().paused_at_ms) first = sandbox;
+    bool is_earlier = !first || sandbox->row().paused_sequence < first->row().paused_sequence;
+    if (is_earlier) first = sandbox;
   }
   return first;
 }

@@ -65,6 +65,20 @@ TEST_F(PressureTest, ACreateTakesTheMemoryOfWhoWasPausedFirstAndAllowedIt) {
   EXPECT_EQ(find(keeps)->state(), State::kPaused);
 }
 
+TEST_F(PressureTest, OfThoseOfOneMillisecondTheOneThatWasPausedFirstGivesItBack) {
+  std::vector<SandboxId> paused;
+  for (int i = 0; i < 4; ++i) {
+    auto created = try_create(true);
+    ASSERT_TRUE(created.ok());
+    ASSERT_TRUE(bed_.run(Pause::begin(created->sandbox)).ok());
+    paused.push_back(created->sandbox->id());
+  }
+  for (size_t made = 1; made <= paused.size(); ++made) {
+    ASSERT_TRUE(try_create().ok());
+    for (size_t i = 0; i < paused.size(); ++i) EXPECT_EQ(rests(paused[i]), i < made) << i;
+  }
+}
+
 TEST_F(PressureTest, NobodyGivesBackWhatWouldNotDo) {
   SandboxId paused = create_paused(true);
   ASSERT_TRUE(try_create(false, 2 * kGib).ok());

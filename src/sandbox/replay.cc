@@ -17,12 +17,6 @@ namespace atl::sandbox {
 
 namespace {
 
-// What is known of a run before it is run again.
-struct Recording {
-  RecordedRun run;
-  int64_t created_at_ms = 0;
-};
-
 Error not_recorded(const RecordedRun& run) {
   std::string_view reason = run.exec ? "exec_not_found" : "run_not_found";
   return Error(Code::kNotFound, "nothing is recorded of " + run.string())
@@ -177,34 +171,6 @@ class Replay {
   std::map<ContextId, std::shared_ptr<Context>> twins_;
 };
 
-// Everything since then, in the order in which it was asked for.
-Task<Result<std::vector<RecordedRun>>> runs_since(Ledger& ledger, std::shared_ptr<Sandbox> sandbox,
-                                                  int64_t since_ms) {
-  std::vector<Recording> found;
-  std::optional<ExecId> after;
-  while (true) {
-    ATOLL_CO_TRY(auto rows, co_await sandbox->execs().list(after, store::kMaxPageRows));
-    for (const store::ExecRow& row : rows)
-      if (row.created_at_ms >= since_ms) found.push_back({{.exec = row.id}, row.created_at_ms});
-    if (rows.size() < store::kMaxPageRows) break;
-    after = rows.back().id;
-  }
-  auto read = [tenant = sandbox->row().tenant, id = sandbox->id(),
-               since_ms](store::Catalog& catalog) {
-    return catalog.contexts().runs_since(tenant, id, since_ms);
-  };
-  ATOLL_CO_TRY(auto runs, co_await ledger.run(read));
-  for (const store::RunRow& row : runs)
-    found.push_back({{.context = row.context, .number = row.number}, row.created_at_ms});
-  auto earlier = [](const Recording& one, const Recording& other) {
-    return one.created_at_ms < other.created_at_ms;
-  };
-  std::stable_sort(found.begin(), found.end(), earlier);
-  std::vector<RecordedRun> ordered;
-  for (Recording& recording : found) ordered.push_back(std::move(recording.run));
-  co_return ordered;
-}
-
 // From the files of the sandbox as they are to those of the replay.
 Task<Result<std::optional<ReplayDifference>>> compare_files(Sandboxes& sandboxes,
                                                             Snapshots& snapshots,
@@ -233,13 +199,13 @@ Task<Result<std::optional<ReplayDifference>>> compare_files(Sandboxes& sandboxes
 
 Task<Result<Replayed>> replay_in(Sandboxes& sandboxes, Snapshots& snapshots,
                                  std::vector<std::shared_ptr<Sandbox>> both,
-                                 const ReplayRequest& request, int64_t since_ms) {
+                                 const ReplayRequest& request, int64_t first) {
   Ledger& ledger = sandboxes.services().ledger;
   std::vector<RecordedRun> runs;
   if (request.runs) {
     runs = *request.runs;
   } else {
-    ATOLL_CO_TRY(runs, co_await runs_since(ledger, both[0], since_ms));
+    ATOLL_CO_TRY(runs, co_await runs_since(ledger, both[0], first));
   }
   if (runs.size() > kMaxReplayedRuns)
     co_return Error(Code::kExhausted, "there are more than 1000 runs since the snapshot")
@@ -276,6 +242,30 @@ std::string RecordedRun::string() const {
   return exec ? exec->string() : context->string() + "/" + std::to_string(number);
 }
 
+Task<Result<std::vector<RecordedRun>>> runs_since(Ledger& ledger, std::shared_ptr<Sandbox> sandbox,
+                                                  int64_t first) {
+  std::vector<std::pair<int64_t, RecordedRun>> found;
+  std::optional<ExecId> after;
+  while (true) {
+    ATOLL_CO_TRY(auto rows, co_await sandbox->execs().list(after, store::kMaxPageRows));
+    for (const store::ExecRow& row : rows)
+      if (row.sequence >= first) found.push_back({row.sequence, {.exec = row.id}});
+    if (rows.size() < store::kMaxPageRows) break;
+    after = rows.back().id;
+  }
+  auto read = [tenant = sandbox->row().tenant, id = sandbox->id(), first](store::Catalog& catalog) {
+    return catalog.contexts().runs_since(tenant, id, first);
+  };
+  ATOLL_CO_TRY(auto runs, co_await ledger.run(read));
+  for (const store::RunRow& row : runs)
+    found.push_back({row.sequence, {.context = row.context, .number = row.number}});
+  std::sort(found.begin(), found.end(),
+            [](const auto& one, const auto& other) { return one.first < other.first; });
+  std::vector<RecordedRun> ordered;
+  for (auto& [sequence, run] : found) ordered.push_back(std::move(run));
+  co_return ordered;
+}
+
 Task<Result<Replayed>> replay_runs(Sandboxes& sandboxes, Snapshots& snapshots,
                                    std::shared_ptr<Sandbox> sandbox, ReplayRequest request) {
   store::TenantId tenant = sandbox->row().tenant;
@@ -289,7 +279,7 @@ Task<Result<Replayed>> replay_runs(Sandboxes& sandboxes, Snapshots& snapshots,
   wanted.on_ttl = "delete";
   ATOLL_CO_TRY(Created created, co_await sandboxes.create(tenant, std::move(wanted)));
   std::vector<std::shared_ptr<Sandbox>> both = {sandbox, created.sandbox};
-  auto replayed = co_await replay_in(sandboxes, snapshots, both, request, from.created_at_ms);
+  auto replayed = co_await replay_in(sandboxes, snapshots, both, request, from.cut_sequence);
   SandboxId again = created.sandbox->id();
   auto removed = co_await sandboxes.remove(tenant, again);
   if (!removed) log_warning("left for the sweep", {{"sandbox", again.view()}, removed.error()});

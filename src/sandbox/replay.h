@@ -64,6 +64,10 @@ struct Replayed {
   bool files_compared = false;
 };
 
+// All from that number of the sequence on, in its order; of the contexts that are there.
+Task<Result<std::vector<RecordedRun>>> runs_since(Ledger& ledger, std::shared_ptr<Sandbox> sandbox,
+                                                  int64_t first);
+
 // kNotFound with reason snapshot_not_found, exec_not_found or run_not_found.
 Task<Result<Replayed>> replay_runs(Sandboxes& sandboxes, Snapshots& snapshots,
                                    std::shared_ptr<Sandbox> sandbox, ReplayRequest request);

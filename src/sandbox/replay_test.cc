@@ -12,16 +12,16 @@ class ReplayTest : public testing::Test {
  protected:
   ReplayTest() : snapshots_(bed_.sandboxes(), bed_.admission()), sandbox_(bed_.create()) {}
 
-  SnapshotId cut() {
+  store::SnapshotRow cut() {
     auto kept = bed_.run(snapshots_.cut(sandbox_, {}));
     EXPECT_TRUE(kept.ok());
-    return kept->row.id;
+    return kept->row;
   }
   RecordedRun run(std::vector<std::string> words) {
     return {.exec = bed_.run_exec(*sandbox_, std::move(words)).id};
   }
   Result<Replayed> replay(std::vector<RecordedRun> runs) {
-    ReplayRequest request{.from = cut(), .runs = std::move(runs)};
+    ReplayRequest request{.from = cut().id, .runs = std::move(runs)};
     return bed_.run(replay_runs(bed_.sandboxes(), snapshots_, sandbox_, request));
   }
 
@@ -68,6 +68,39 @@ TEST_F(ReplayTest, OneThatRunsIsNotRunAgain) {
   ASSERT_TRUE(done.ok());
   ASSERT_EQ(done->not_replayed.size(), 1u);
   EXPECT_EQ(done->not_replayed[0].why, "it has not ended");
+}
+
+// From here on the clock stands still: all is of one millisecond.
+TEST_F(ReplayTest, WhatIsInTheSnapshotIsNotDoneAgain) {
+  run({"echo", "before"});
+  store::SnapshotRow from = cut();
+  RecordedRun after = run({"echo", "after"});
+  auto found = bed_.run(runs_since(bed_.ledger(), sandbox_, from.cut_sequence));
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(*found, std::vector<RecordedRun>{after});
+}
+
+TEST_F(ReplayTest, RunsOfContextsAndExecsKeepTheirOrder) {
+  store::ContextRow row{
+      .sandbox = sandbox_->id(), .tenant = store::kLocalTenant, .id = ContextId::draw()};
+  row.language = "python";
+  auto insert = [row](store::Catalog& catalog) { return catalog.contexts().insert(row); };
+  ASSERT_TRUE(bed_.run(bed_.ledger().run(insert)).ok());
+  store::SnapshotRow from = cut();
+  std::vector<RecordedRun> asked;
+  for (uint32_t number = 1; number <= 3; ++number) {
+    asked.push_back({.exec = bed_.start_exec(*sandbox_, {"hang", "on"})->id()});
+    store::RunRow one{.sandbox = row.sandbox, .tenant = row.tenant, .context = row.id};
+    one.number = number;
+    one.created_at_ms = to_milliseconds(bed_.clock.wall_now());
+    one.sequence = bed_.ledger().draw();
+    auto insert_run = [one](store::Catalog& catalog) { return catalog.contexts().insert_run(one); };
+    ASSERT_TRUE(bed_.run(bed_.ledger().run(insert_run)).ok());
+    asked.push_back({.context = row.id, .number = number});
+  }
+  auto found = bed_.run(runs_since(bed_.ledger(), sandbox_, from.cut_sequence));
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(*found, asked);
 }
 
 }  // namespace

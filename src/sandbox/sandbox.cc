@@ -273,6 +273,7 @@ Result<void> Sandbox::apply(const store::SandboxRow& row) {
   after.failure = row_.failure;
   after.next_exec = row_.next_exec;
   after.paused_at_ms = row_.paused_at_ms;
+  after.paused_sequence = row_.paused_sequence;
   after.released = row_.released;
   // One without an isolate is promised what it needs when it gets one.
   if (!row_.released) ATOLL_TRY_VOID(reservation_.resize(limits_of(after)));

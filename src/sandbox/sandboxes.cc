@@ -256,6 +256,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
     row.id = warm->id;
     row.nonce = warm->nonce;
   }
+  row.sequence = services_.ledger.draw();
   auto sandbox = std::make_shared<Sandbox>(services_, row, std::move(reservation), due_);
   // Before anything is awaited: from here on the name and the volumes are its own.
   sandbox->volumes_ = volumes_.claim(row);

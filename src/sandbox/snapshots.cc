@@ -43,15 +43,19 @@ struct Removed {
 };
 
 // Of a sandbox in its turn.
+// Draws the number right before the warden is asked: an exec that is asked for while the
+// files are cut begins after they were, and belongs to what a replay does again.
 Task<Result<isolate::Cut>> cut_files(Services& services, std::shared_ptr<Sandbox> sandbox,
-                                     SnapshotId id) {
+                                     SnapshotId id, int64_t& sequence) {
   uint64_t inherited_bytes = sandbox->row().inherited_bytes;
   SandboxId cut_from = sandbox->id();
   if (!StillFiles::are_needed(sandbox->row())) {
+    sequence = services.ledger.draw();
     auto cut = co_await services.driver.cut(cut_from, id, inherited_bytes);
     co_return cut;
   }
   ATOLL_CO_TRY(std::unique_ptr<StillFiles> still, co_await StillFiles::begin(sandbox));
+  sequence = services.ledger.draw();
   auto cut = co_await services.driver.cut(cut_from, id, inherited_bytes);
   auto ended = co_await still->end();
   if (!cut) co_return cut;
@@ -95,15 +99,18 @@ Task<Result<Kept>> Snapshots::keep(std::shared_ptr<Sandbox> sandbox, CutSnapshot
   // Until it is known how much is in it.
   ATOLL_CO_TRY(Reservation reservation, admission_.reserve_disk(sandbox->row().disk_bytes));
   SnapshotId id = SnapshotId::draw();
-  auto cut = co_await cut_files(services_, sandbox, id);
+  int64_t cut_sequence = 0;
+  auto cut = co_await cut_files(services_, sandbox, id, cut_sequence);
   crash_point("snapshot.cut");
   if (!cut) {
     co_await remove_files(id);  // its answer may have been lost after it was made
     co_return std::move(cut).error();
   }
   store::SnapshotRow row = row_of(sandbox->row(), id, std::move(request));
+  row.cut_sequence = cut_sequence;
   row.bytes = cut->held_bytes;
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
+  row.sequence = services_.ledger.draw();
   auto insert = [row](store::Catalog& catalog) { return catalog.snapshots().insert(row); };
   auto stored = co_await services_.ledger.run(insert);
   crash_point("snapshot.row");

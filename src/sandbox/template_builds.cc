@@ -294,7 +294,8 @@ Task<Result<void>> TemplateBuilds::store(const Order& order, const isolate::Buil
                          .manifest = order.pack.manifest_text,
                          .image_bytes = image.image_bytes,
                          .created_at_ms = to_milliseconds(sandboxes_.services().clock.wall_now()),
-                         .current = true};
+                         .current = true,
+                         .sequence = sandboxes_.services().ledger.draw()};
   auto put = [row, tags = order.tags](store::Catalog& catalog) {
     return catalog.templates().put(row, tags);
   };

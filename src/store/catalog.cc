@@ -376,6 +376,56 @@ ALTER TABLE snapshots ADD COLUMN isolation TEXT
 UPDATE snapshots SET isolation =
   (SELECT s.isolation FROM sandboxes AS s WHERE s.sandbox_id = snapshots.sandbox_id);
 )sql",
+    // Numbers in place of the clock's milliseconds. Rows that are there get them in the order that
+    // they had: a snapshot before the runs of its millisecond, an exec before a context's run.
+    R"sql(
+CREATE TABLE sequence (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  starts INTEGER NOT NULL CHECK (starts BETWEEN 0 AND 8388607)
+) STRICT;
+INSERT INTO sequence (only, starts) VALUES (1, 0);
+ALTER TABLE keys ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE templates ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sandboxes ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sandboxes ADD COLUMN paused_sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE snapshots ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE snapshots ADD COLUMN cut_sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE execs ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE context_runs ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE numbered (
+  kind INTEGER NOT NULL, item INTEGER NOT NULL, number INTEGER NOT NULL,
+  PRIMARY KEY (kind, item)
+) WITHOUT ROWID;
+INSERT INTO numbered
+  SELECT kind, item, row_number() OVER (ORDER BY time, kind, part, place) FROM (
+    SELECT 0 AS kind, rowid AS item, created_at_ms AS time, '' AS part, rowid AS place FROM keys
+    UNION ALL SELECT 1, rowid, created_at_ms, '', rowid FROM templates
+    UNION ALL SELECT 2, rowid, created_at_ms, sandbox_id, 0 FROM sandboxes
+    UNION ALL SELECT 3, rowid, created_at_ms, snapshot_id, 0 FROM snapshots
+    UNION ALL SELECT 4, rowid, created_at_ms, sandbox_id, exec FROM execs
+    UNION ALL SELECT 5, rowid, created_at_ms, context_id, run FROM context_runs
+    UNION ALL SELECT 6, rowid, paused_at_ms, sandbox_id, 0 FROM sandboxes WHERE paused_at_ms <> 0);
+UPDATE keys SET sequence = (SELECT number FROM numbered WHERE kind = 0 AND item = keys.rowid);
+UPDATE templates SET sequence =
+  (SELECT number FROM numbered WHERE kind = 1 AND item = templates.rowid);
+UPDATE sandboxes SET
+  sequence = (SELECT number FROM numbered WHERE kind = 2 AND item = sandboxes.rowid),
+  paused_sequence =
+    ifnull((SELECT number FROM numbered WHERE kind = 6 AND item = sandboxes.rowid), 0);
+UPDATE snapshots SET sequence =
+  (SELECT number FROM numbered WHERE kind = 3 AND item = snapshots.rowid);
+UPDATE snapshots SET cut_sequence = sequence;
+UPDATE execs SET sequence = (SELECT number FROM numbered WHERE kind = 4 AND item = execs.rowid);
+UPDATE context_runs SET sequence =
+  (SELECT number FROM numbered WHERE kind = 5 AND item = context_runs.rowid);
+DROP TABLE numbered;
+
+DROP INDEX sandboxes_by_age;
+CREATE INDEX sandboxes_by_age ON sandboxes (tenant_id, sequence, sandbox_id);
+DROP INDEX snapshots_by_age;
+CREATE INDEX snapshots_by_age ON snapshots (tenant_id, sequence, snapshot_id);
+)sql",
 };
 
 }  // namespace
@@ -385,8 +435,9 @@ std::span<const Sql> catalog_migrations() { return kMigrations; }
 Result<std::unique_ptr<Catalog>> Catalog::open(const std::string& path) {
   ATOLL_TRY(Database machine, Database::open(path, Durability::kMachine));
   ATOLL_TRY_VOID(migrate(machine, kMigrations));
+  ATOLL_TRY(int64_t first, begin_sequence(machine));
   ATOLL_TRY(Database process, Database::open(path, Durability::kProcess));
-  return std::unique_ptr<Catalog>(new Catalog(std::move(process), std::move(machine)));
+  return std::unique_ptr<Catalog>(new Catalog(std::move(process), std::move(machine), first));
 }
 
 }  // namespace atl::store

@@ -7,7 +7,8 @@
 // idempotency keys. Every table has a tenant_id and every query takes a TenantId; the few that do
 // not say so by name (all, all_running, find_by_hash).
 //
-// Every call is one transaction of its own. A Catalog belongs to one thread at a time.
+// Every call is one transaction of its own. A Catalog belongs to one thread at a time; its sequence
+// to all.
 #pragma once
 
 #include <memory>
@@ -21,6 +22,7 @@
 #include "store/idempotency_rows.h"
 #include "store/key_rows.h"
 #include "store/sandbox_rows.h"
+#include "store/sequence.h"
 #include "store/snapshot_rows.h"
 #include "store/template_rows.h"
 #include "store/tenant_rows.h"
@@ -51,10 +53,11 @@ class Catalog {
   TemplateRows& templates() { return templates_; }
   SnapshotRows& snapshots() { return snapshots_; }
   VolumeRows& volumes() { return volumes_; }
+  Sequence& sequence() { return sequence_; }
 
  private:
-  Catalog(Database process, Database machine)
-      : process_(std::move(process)), machine_(std::move(machine)) {}
+  Catalog(Database process, Database machine, int64_t first)
+      : process_(std::move(process)), machine_(std::move(machine)), sequence_(first) {}
 
   Database process_;
   Database machine_;
@@ -69,6 +72,7 @@ class Catalog {
   TemplateRows templates_{machine_};
   SnapshotRows snapshots_{machine_};
   VolumeRows volumes_{machine_};
+  Sequence sequence_;
 };
 
 // The schema, for tests that start from each older version.

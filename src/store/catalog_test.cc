@@ -36,6 +36,7 @@ class CatalogTest : public testing::Test {
 
   SandboxRow insert(TenantId tenant, int64_t created_at_ms = 1000) {
     SandboxRow row = sandbox_of(tenant, created_at_ms);
+    row.sequence = catalog_->sequence().draw();
     auto inserted = catalog_->sandboxes().insert(row);
     EXPECT_TRUE(inserted.ok()) << inserted.error().message();
     return row;
@@ -54,7 +55,7 @@ TEST_F(CatalogTest, EveryTableHasATenant) {
   auto database = Database::open(path_, Durability::kProcess);
   auto query = database->query(
       "SELECT count(*) FROM sqlite_schema s WHERE type = 'table' AND name NOT IN ("
-      "'schema_version', 'sqlite_sequence') AND NOT EXISTS (SELECT 1 FROM "
+      "'schema_version', 'sequence', 'sqlite_sequence') AND NOT EXISTS (SELECT 1 FROM "
       "pragma_table_info(s.name) WHERE name = 'tenant_id')");
   ASSERT_TRUE(query.ok() && query->next().value());
   EXPECT_EQ(query->int64(), 0);
@@ -94,6 +95,8 @@ TEST_F(CatalogTest, SandboxComesBackAsItWas) {
   row.failure = "none";
   row.generation = 3;
   row.next_exec = 9;
+  row.sequence = 1ll << 41;
+  row.paused_sequence = (1ll << 41) + 1;
   ASSERT_TRUE(catalog_->sandboxes().insert(row).ok());
   reopen();
   auto found = catalog_->sandboxes().find(kLocalTenant, row.id);
@@ -125,6 +128,8 @@ TEST_F(CatalogTest, SandboxComesBackAsItWas) {
   EXPECT_EQ(back.failure, row.failure);
   EXPECT_EQ(back.generation, row.generation);
   EXPECT_EQ(back.next_exec, row.next_exec);
+  EXPECT_EQ(back.sequence, row.sequence);
+  EXPECT_EQ(back.paused_sequence, row.paused_sequence);
 }
 
 TEST_F(CatalogTest, SandboxIdIsTakenOnceByAnyTenant) {
@@ -179,13 +184,10 @@ TEST_F(CatalogTest, AnotherTenantSeesAndChangesNothing) {
   EXPECT_EQ((*catalog_->sandboxes().find(kLocalTenant, row.id))->state, "creating");
 }
 
-TEST_F(CatalogTest, ListIsPagedByAgeAndThenId) {
+TEST_F(CatalogTest, ListIsPagedInTheOrderOfCreationWhateverTheClockSays) {
   std::vector<SandboxRow> rows;
   for (int64_t created_at_ms : {30, 10, 20, 20, 20, 40})
     rows.push_back(insert(kLocalTenant, created_at_ms));
-  std::sort(rows.begin(), rows.end(), [](const SandboxRow& a, const SandboxRow& b) {
-    return std::pair(a.created_at_ms, a.id) < std::pair(b.created_at_ms, b.id);
-  });
   std::vector<SandboxId> seen;
   std::optional<SandboxCursor> cursor;
   while (true) {
@@ -210,18 +212,6 @@ TEST_F(CatalogTest, CursorHoldsWhenItsSandboxIsDeleted) {
   auto page = catalog_->sandboxes().list(kLocalTenant, {.after = cursor});
   ASSERT_EQ(page->size(), 1u);
   EXPECT_EQ(page->front().id, third.id);
-}
-
-TEST(SandboxCursor, TextComesBackAndNonsenseIsRefused) {
-  SandboxCursor cursor{1'700'000'000'123, SandboxId::draw()};
-  auto back = SandboxCursor::parse(cursor.string());
-  ASSERT_TRUE(back.has_value());
-  EXPECT_EQ(back->created_at_ms, cursor.created_at_ms);
-  EXPECT_EQ(back->id, cursor.id);
-  for (std::string text :
-       {std::string(), std::string("-"), cursor.id.string(), "12x-" + cursor.id.string(),
-        std::string("12-s"), "99999999999999999999-" + cursor.id.string(), cursor.string() + "a"})
-    EXPECT_FALSE(SandboxCursor::parse(text).has_value()) << text;
 }
 
 TEST_F(CatalogTest, ExecsAreNumberedFromOneInEachSandboxAndNeverTwice) {

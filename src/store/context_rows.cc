@@ -10,7 +10,7 @@ namespace {
   "sandbox_id, tenant_id, context_id, run, state, code, environment, timeout_ms, "               \
   "created_at_ms, started_at_ms, exec, input_offset, stdout_begin, stderr_begin, speech_begin, " \
   "marks_begin, stdout_end, stderr_end, speech_end, wall_us, verdict, exit_code, signal, "       \
-  "limits_hit, state_lost, failure, frozen_ms"
+  "limits_hit, state_lost, failure, frozen_ms, sequence"
 
 struct Ids {
   SandboxId sandbox;
@@ -68,6 +68,7 @@ Result<RunRow> read_run(Query& query) {
   row.state_lost = query.uint32() == 1;
   row.failure = query.text();
   row.frozen_ms = query.uint64();
+  row.sequence = query.int64();
   ATOLL_TRY_VOID(query.row_done());
   return row;
 }
@@ -132,11 +133,12 @@ Result<void> ContextRows::insert_run_within(const Transaction&, const RunRow& ro
             database_.run("INSERT INTO context_runs (sandbox_id, tenant_id, context_id, run, "
                           "state, code, environment, timeout_ms, created_at_ms, started_at_ms, "
                           "exec, input_offset, stdout_begin, stderr_begin, speech_begin, "
-                          "marks_begin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                          "marks_begin, sequence) "
+                          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                           row.sandbox.view(), row.tenant.number(), row.context.view(), row.number,
                           row.state, row.code, row.environment, row.timeout_ms, row.created_at_ms,
                           row.started_at_ms, row.exec, row.input_offset, row.stdout_begin,
-                          row.stderr_begin, row.speech_begin, row.marks_begin));
+                          row.stderr_begin, row.speech_begin, row.marks_begin, row.sequence));
   return {};
 }
 
@@ -184,12 +186,11 @@ Result<std::vector<ContextRow>> ContextRows::all(const SandboxId& sandbox) {
 }
 
 Result<std::vector<RunRow>> ContextRows::runs_since(TenantId tenant, const SandboxId& sandbox,
-                                                    int64_t since_ms) {
+                                                    int64_t first) {
   ATOLL_TRY(Query query, database_.query("SELECT " RUN_COLUMNS " FROM context_runs "
                                          "WHERE tenant_id = ? AND sandbox_id = ? "
-                                         "AND created_at_ms >= ? "
-                                         "ORDER BY created_at_ms, context_id, run",
-                                         tenant.number(), sandbox.view(), since_ms));
+                                         "AND sequence >= ? ORDER BY sequence, context_id, run",
+                                         tenant.number(), sandbox.view(), first));
   return read_runs(std::move(query));
 }
 

@@ -38,6 +38,7 @@ struct RunRow {
   std::string environment = {};  // for this run alone
   uint32_t timeout_ms = 0;
   int64_t created_at_ms = 0;
+  int64_t sequence = 0;  // its place among all execs, runs and snapshots
   // What follows is known when it runs.
   int64_t started_at_ms = 0;
   uint64_t frozen_ms = 0;  // since then, and not counted
@@ -73,9 +74,8 @@ class ContextRows {
   Result<std::optional<RunRow>> find_run(TenantId tenant, const SandboxId& sandbox,
                                          const ContextId& context, uint32_t number);
 
-  // Of all contexts of the sandbox that are there, in the order of their creation.
-  Result<std::vector<RunRow>> runs_since(TenantId tenant, const SandboxId& sandbox,
-                                         int64_t since_ms);
+  // Of all contexts of the sandbox that are there, from that number of the sequence on.
+  Result<std::vector<RunRow>> runs_since(TenantId tenant, const SandboxId& sandbox, int64_t first);
 
   // At start-up, whoever the tenant is: in the order of their creation, and of their numbers.
   Result<std::vector<ContextRow>> all(const SandboxId& sandbox);

@@ -12,7 +12,7 @@ namespace {
   "sandbox_id, tenant_id, exec, state, request, created_at_ms, pid, verdict, exit_code, signal, " \
   "stdout_bytes, stderr_bytes, stdout_cut, stderr_cut, start_us, wall_us, drain_us, user_us, "    \
   "system_us, peak_memory_bytes, read_bytes, written_bytes, peak_memory_scope, limits_hit, "      \
-  "failure"
+  "failure, sequence"
 
 std::optional<int> small_or_null(Query& query, bool& fits) {
   auto value = query.int64_or_null();
@@ -55,6 +55,7 @@ Result<ExecRow> read_row(Query& query) {
   row.peak_memory_scope = query.text();
   row.limits_hit = query.uint32();
   row.failure = query.text();
+  row.sequence = query.int64();
   ATOLL_TRY_VOID(query.row_done());
   if (!fits) return Error(Code::kCorrupt, "read exec of " + sandbox_text + ": number too large");
   return row;
@@ -91,10 +92,10 @@ std::span<const unsigned char> bytes_of(const std::string& text) {
 
 Result<void> insert_row(Database& database, const ExecRow& row) {
   auto inserted = database.run(
-      "INSERT INTO execs (sandbox_id, tenant_id, exec, request, created_at_ms, record) "
-      "VALUES (?, ?, ?, ?, ?, ?)",
+      "INSERT INTO execs (sandbox_id, tenant_id, exec, request, created_at_ms, sequence, record) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?)",
       row.sandbox.view(), row.tenant.number(), row.id.number(), row.request, row.created_at_ms,
-      Blob(bytes_of(row.record)));
+      row.sequence, Blob(bytes_of(row.record)));
   if (inserted) return {};
   return std::move(inserted).error().with_context("insert exec " + row.id.string() + " of " +
                                                   row.sandbox.string());

@@ -22,7 +22,8 @@ struct ExecRow {
   std::string state = "running";  // "running" | "ended"
   std::string request = {};       // JSON: cmd, env, cwd, …
   int64_t created_at_ms = 0;
-  uint32_t pid = 0;  // 0: not started yet
+  int64_t sequence = 0;  // its place among all execs, runs and snapshots
+  uint32_t pid = 0;      // 0: not started yet
   // What follows is known when it has ended.
   std::string verdict = {};
   std::optional<int> exit_code = {};

@@ -67,7 +67,8 @@ Result<void> insert_local_key(Catalog& catalog, const std::string& path, const s
              .tenant = kLocalTenant,
              .name = std::string(kLocalKeyName),
              .hash = sha256(key).bytes(),
-             .created_at_ms = now_ms()};
+             .created_at_ms = now_ms(),
+             .sequence = catalog.sequence().draw()};
   auto inserted = catalog.keys().replace(row);
   if (inserted) return {};
   if (inserted.error().code() != Code::kConflict) return inserted;

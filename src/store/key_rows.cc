@@ -3,7 +3,7 @@
 namespace atl::store {
 namespace {
 
-#define KEY_COLUMNS "key_id, tenant_id, name, hash, created_at_ms, revoked_at_ms"
+#define KEY_COLUMNS "key_id, tenant_id, name, hash, created_at_ms, revoked_at_ms, sequence"
 
 Result<KeyRow> read_row(Query& query) {
   std::string id = query.text();
@@ -12,6 +12,7 @@ Result<KeyRow> read_row(Query& query) {
   KeyHash hash = query.blob<Digest::kBytes>();
   int64_t created_at_ms = query.int64();
   std::optional<int64_t> revoked_at_ms = query.int64_or_null();
+  int64_t sequence = query.int64();
   ATOLL_TRY_VOID(query.row_done());
   if (!tenant) return Error(Code::kCorrupt, "read key " + id + ": malformed tenant");
   return KeyRow{.id = std::move(id),
@@ -19,7 +20,8 @@ Result<KeyRow> read_row(Query& query) {
                 .name = std::move(name),
                 .hash = hash,
                 .created_at_ms = created_at_ms,
-                .revoked_at_ms = revoked_at_ms};
+                .revoked_at_ms = revoked_at_ms,
+                .sequence = sequence};
 }
 
 Result<std::vector<KeyRow>> read_rows(Query& query) {
@@ -35,9 +37,9 @@ Result<std::vector<KeyRow>> read_rows(Query& query) {
 }  // namespace
 
 Result<void> KeyRows::insert(const KeyRow& row) {
-  auto inserted = database_.run("INSERT INTO keys (" KEY_COLUMNS ") VALUES (?, ?, ?, ?, ?, ?)",
+  auto inserted = database_.run("INSERT INTO keys (" KEY_COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?)",
                                 row.id, row.tenant.number(), row.name, Blob(row.hash),
-                                row.created_at_ms, row.revoked_at_ms);
+                                row.created_at_ms, row.revoked_at_ms, row.sequence);
   if (!inserted) return std::move(inserted).error().with_context("insert key " + row.id);
   return {};
 }
@@ -64,7 +66,7 @@ Result<std::optional<KeyRow>> KeyRows::find_by_hash(const KeyHash& hash) {
 
 Result<std::vector<KeyRow>> KeyRows::list(TenantId tenant) {
   ATOLL_TRY(Query query, database_.query("SELECT " KEY_COLUMNS " FROM keys WHERE tenant_id = ? "
-                                         "ORDER BY created_at_ms, key_id",
+                                         "ORDER BY sequence, key_id",
                                          tenant.number()));
   return read_rows(query);
 }
@@ -72,7 +74,7 @@ Result<std::vector<KeyRow>> KeyRows::list(TenantId tenant) {
 Result<std::vector<KeyRow>> KeyRows::all_in_force() {
   ATOLL_TRY(Query query, database_.query("SELECT " KEY_COLUMNS " FROM keys "
                                          "WHERE revoked_at_ms IS NULL "
-                                         "ORDER BY created_at_ms, key_id"));
+                                         "ORDER BY sequence, key_id"));
   return read_rows(query);
 }
 

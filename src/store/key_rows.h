@@ -25,6 +25,7 @@ struct KeyRow {
   KeyHash hash{};
   int64_t created_at_ms = 0;
   std::optional<int64_t> revoked_at_ms = {};
+  int64_t sequence = 0;  // its place in a list
 };
 
 class KeyRows {

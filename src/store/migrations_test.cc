@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "base/eventually.h"
@@ -107,6 +109,81 @@ TEST(Migrations, RowsOfTheFirstCatalogGetTheDefaultsOfLaterColumns) {
   ASSERT_EQ(execs->size(), 1u);
   EXPECT_EQ(execs->front().limits_hit, 0u);
   EXPECT_EQ(execs->front().peak_memory_scope, "exec");
+}
+
+constexpr size_t kBeforeSequence = 24;
+
+void insert_at(Database& database, std::string_view table, int64_t time_ms, std::string_view id) {
+  std::string_view sandbox = "sabcdefghijklmnop234";
+  Result<int64_t> done = 0;
+  if (table == "sandbox")
+    done = database.run(
+        "INSERT INTO sandboxes (tenant_id, sandbox_id, state, template_name, image, cpu_millis, "
+        "memory_bytes, pids, disk_bytes, output_bytes, ttl_ms, nonce, metadata, environment, "
+        "created_at_ms, failure, generation, next_exec, paused_at_ms) VALUES (1, ?, 'running', "
+        "'python', zeroblob(32), 1, 1, 1, 1, 1, 1, zeroblob(16), '{}', '{}', ?, '', 1, 9, ?)",
+        id, time_ms, time_ms + 1);
+  if (table == "snapshot")
+    done = database.run(
+        "INSERT INTO snapshots VALUES (1, ?, NULL, ?, '', '{}', 'asked', 1, ?, 'python', "
+        "zeroblob(32), 1, 1, 1, 1, NULL, 0, NULL)",
+        id, sandbox, time_ms);
+  if (table == "exec")
+    done = database.run(
+        "INSERT INTO execs (tenant_id, sandbox_id, exec, request, created_at_ms) "
+        "VALUES (1, ?, ?, '{}', ?)",
+        sandbox, static_cast<int64_t>(id[0] - '0'), time_ms);
+  if (table == "run")
+    done = database.run(
+        "INSERT INTO context_runs (tenant_id, sandbox_id, context_id, run, state, code, "
+        "environment, timeout_ms, created_at_ms) VALUES (1, ?, 'cabcdefghijk', ?, 'queued', '', "
+        "'', 1, ?)",
+        sandbox, static_cast<int64_t>(id[0] - '0'), time_ms);
+  ASSERT_TRUE(done.ok()) << done.error().message();
+}
+
+// What an older Atoll ordered by time keeps its order, and all that comes later is behind it.
+TEST(Migrations, RowsThatHadOnlyATimeAreNumberedInItsOrder) {
+  TestDirectory directory;
+  std::string path = directory / "db";
+  std::string first = "sabcdefghijklmnop234", second = "saaaaaaaaaaaaaaaaaaa";
+  std::string snapshot = "naaaaaaaaaaaaaaaaaaa";
+  {
+    Database database = open_or_die(path);
+    ASSERT_TRUE(migrate(database, catalog_migrations().first(kBeforeSequence)).ok());
+    insert_at(database, "sandbox", 5, first);
+    insert_at(database, "sandbox", 90, second);
+    ASSERT_TRUE(database
+                    .run("INSERT INTO contexts VALUES (1, ?, 'cabcdefghijk', 1, 'python', '', '', "
+                         "'', 0, 3, 6)",
+                         first)
+                    .ok());
+    insert_at(database, "run", 40, "2");
+    insert_at(database, "run", 20, "1");
+    insert_at(database, "snapshot", 20, snapshot);
+    insert_at(database, "exec", 10, "1");
+    insert_at(database, "exec", 20, "2");
+    insert_at(database, "exec", 30, "3");
+  }
+  auto catalog = Catalog::open(path);
+  ASSERT_TRUE(catalog.ok()) << catalog.error().message();
+  auto sandboxes = (*catalog)->sandboxes().all();
+  ASSERT_TRUE(sandboxes.ok()) << sandboxes.error().message();
+  ASSERT_EQ(sandboxes->size(), 2u);
+  EXPECT_EQ((*sandboxes)[0].id.string(), first);
+  EXPECT_LT((*sandboxes)[0].paused_sequence, (*sandboxes)[1].paused_sequence);
+  auto cut = (*catalog)->snapshots().all();
+  ASSERT_EQ(cut->size(), 1u);
+  SandboxId id = (*sandboxes)[0].id;
+  std::map<int64_t, std::string> order = {{cut->front().cut_sequence, "cut"}};
+  for (const ExecRow& exec : *(*catalog)->execs().list(kLocalTenant, id, std::nullopt, 10))
+    order.emplace(exec.sequence, exec.id.string());
+  for (const RunRow& run : *(*catalog)->contexts().runs_since(kLocalTenant, id, 0))
+    order.emplace(run.sequence, "r" + std::to_string(run.number));
+  std::string text;
+  for (const auto& [number, name] : order) text += name + " ";
+  EXPECT_EQ(text, "e1 cut e2 r1 e3 r2 ");
+  EXPECT_GT((*catalog)->sequence().draw(), order.rbegin()->first);
 }
 
 TEST(Migrations, NewerSchemaIsRefused) {

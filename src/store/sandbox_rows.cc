@@ -1,8 +1,9 @@
 #include "store/sandbox_rows.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
+
+#include "store/place.h"
 
 namespace atl::store {
 namespace {
@@ -14,7 +15,7 @@ namespace {
   "failure, generation, next_exec, ttl_from_ms, limits_unsettled, network, "                   \
   "on_ttl, auto_resume, paused_at_ms, snapshot_id, inherited_bytes, restoring, checkpoint, "   \
   "isolation, volumes, persistence, exec_user, exec_directory, transient, "                    \
-  "files_only_after_ms, released, files_only_under_pressure"
+  "files_only_after_ms, released, files_only_under_pressure, sequence, paused_sequence"
 
 // What a sandbox is shown as.
 #define SHOWN_STATE "iif(state = 'running' AND paused_at_ms <> 0, 'paused', state)"
@@ -68,6 +69,8 @@ Result<SandboxRow> read_row(Query& query) {
   row.files_only_after_ms = query.uint64();
   row.released = query.text_or_null();
   row.files_only_under_pressure = query.uint32() != 0;
+  row.sequence = query.int64();
+  row.paused_sequence = query.int64();
   ATOLL_TRY_VOID(query.row_done());
   ATOLL_TRY(row.volumes, decode_volume_uses(volumes));
   return row;
@@ -89,19 +92,12 @@ Error no_such_sandbox(const SandboxId& id) {
 
 }  // namespace
 
-std::string SandboxCursor::string() const {
-  return std::to_string(created_at_ms) + "-" + id.string();
-}
+std::string SandboxCursor::string() const { return write_place({sequence, id.view()}); }
 
 std::optional<SandboxCursor> SandboxCursor::parse(std::string_view text) {
-  size_t dash = text.find('-');
-  if (dash == text.npos || dash == 0) return std::nullopt;
-  int64_t created_at_ms = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + dash, created_at_ms);
-  if (error != std::errc() || end != text.data() + dash) return std::nullopt;
-  auto id = SandboxId::parse(text.substr(dash + 1));
-  if (!id) return std::nullopt;
-  return SandboxCursor{created_at_ms, *id};
+  std::optional<Place> place = read_place(text);
+  auto id = place ? SandboxId::parse(place->id) : std::nullopt;
+  return id ? std::optional(SandboxCursor{place->sequence, *id}) : std::nullopt;
 }
 
 Result<void> SandboxRows::insert(const SandboxRow& row) {
@@ -110,7 +106,7 @@ Result<void> SandboxRows::insert(const SandboxRow& row) {
   auto inserted = database_.run(
       "INSERT INTO sandboxes (" SANDBOX_COLUMNS
       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row.id.view(), row.tenant.number(), Blob(row.image.bytes()), row.name, row.state,
       row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes,
       row.output_bytes, row.open_files, row.disk_bytes_per_second, row.on_oom, row.cpu_time_ms,
@@ -120,7 +116,7 @@ Result<void> SandboxRows::insert(const SandboxRow& row) {
       uint32_t{row.auto_resume}, row.paused_at_ms, snapshot, row.inherited_bytes,
       uint32_t{row.restoring}, row.checkpoint, row.isolation, encode_volume_uses(row.volumes),
       row.persistence, row.user, row.directory, uint32_t{row.transient}, row.files_only_after_ms,
-      row.released, uint32_t{row.files_only_under_pressure});
+      row.released, uint32_t{row.files_only_under_pressure}, row.sequence, row.paused_sequence);
   if (inserted) return {};
   Error error = std::move(inserted).error();
   if (row.name && error.code() == Code::kConflict)
@@ -140,10 +136,10 @@ Result<void> SandboxRows::set_state(TenantId tenant, const SandboxId& id, std::s
 
 Result<void> SandboxRows::set_paused(const SandboxRow& row) {
   ATOLL_TRY(int64_t changed,
-            database_.run("UPDATE sandboxes SET paused_at_ms = ?, ttl_from_ms = ?, released = ? "
-                          "WHERE tenant_id = ? AND sandbox_id = ?",
-                          row.paused_at_ms, row.ttl_from_ms, row.released, row.tenant.number(),
-                          row.id.view()));
+            database_.run("UPDATE sandboxes SET paused_at_ms = ?, paused_sequence = ?, "
+                          "ttl_from_ms = ?, released = ? WHERE tenant_id = ? AND sandbox_id = ?",
+                          row.paused_at_ms, row.paused_sequence, row.ttl_from_ms, row.released,
+                          row.tenant.number(), row.id.view()));
   if (changed == 0) return no_such_sandbox(row.id);
   return {};
 }
@@ -201,17 +197,17 @@ Result<std::optional<SandboxRow>> SandboxRows::find(TenantId tenant, const Sandb
 Result<std::vector<SandboxRow>> SandboxRows::list(TenantId tenant, const SandboxQuery& wanted) {
   const std::optional<SandboxCursor>& after = wanted.after;
   // Without a cursor: before any row that can be.
-  int64_t created_at_ms = after ? after->created_at_ms : std::numeric_limits<int64_t>::min();
+  int64_t sequence = after ? after->sequence : std::numeric_limits<int64_t>::min();
   std::string_view id = after ? after->id.view() : std::string_view();
   ATOLL_TRY(Query query,
             database_.query("SELECT " SANDBOX_COLUMNS " FROM sandboxes "
-                            "WHERE tenant_id = ? AND (created_at_ms, sandbox_id) > (?, ?) "
+                            "WHERE tenant_id = ? AND (sequence, sandbox_id) > (?, ?) "
                             "AND transient = 0 AND " SHOWN_STATE " = coalesce(?, " SHOWN_STATE ") "
                             "AND NOT EXISTS (SELECT 1 FROM json_each(?) AS pair WHERE NOT EXISTS "
                             "(SELECT 1 FROM json_each(sandboxes.metadata) AS held "
                             "WHERE held.key = pair.value ->> 0 AND held.value = pair.value ->> 1)) "
-                            "ORDER BY created_at_ms, sandbox_id LIMIT ?",
-                            tenant.number(), created_at_ms, id, wanted.state, wanted.metadata,
+                            "ORDER BY sequence, sandbox_id LIMIT ?",
+                            tenant.number(), sequence, id, wanted.state, wanted.metadata,
                             uint64_t{std::min(wanted.limit, kMaxPageRows)}));
   return read_rows(std::move(query));
 }
@@ -239,7 +235,7 @@ Result<std::vector<Digest>> SandboxRows::all_images() {
 
 Result<std::vector<SandboxRow>> SandboxRows::all() {
   ATOLL_TRY(Query query, database_.query("SELECT " SANDBOX_COLUMNS " FROM sandboxes "
-                                         "ORDER BY created_at_ms, sandbox_id"));
+                                         "ORDER BY sequence, sandbox_id"));
   return read_rows(std::move(query));
 }
 

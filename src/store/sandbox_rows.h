@@ -44,6 +44,7 @@ struct SandboxRow {
   std::string on_ttl = "delete";           // "delete" | "pause": what the end of either ttl does
   bool auto_resume = false;                // whoever uses what is inside lets it go on
   int64_t paused_at_ms = 0;                // not 0: "running", and frozen since then
+  int64_t paused_sequence = 0;             // its place among all that were paused
   uint64_t files_only_after_ms = 0;        // how long a pause keeps its memory; 0: always
   bool files_only_under_pressure = false;  // it may be given back when others need it, too
   // It is paused, and only its files are left: what went, as encode_not_carried() writes it.
@@ -59,6 +60,7 @@ struct SandboxRow {
   std::string directory = {};      // where it runs; empty: the user's home
   std::string network = "{}";      // JSON: what it may reach; without rules, nothing
   int64_t created_at_ms = 0;
+  int64_t sequence = 0;  // its place in the tenant's list
   std::string failure = {};
   uint32_t generation = 1;
   uint32_t next_exec = 1;
@@ -73,10 +75,10 @@ struct SandboxRow {
 // A place in a tenant's list. It carries the whole sort key, so paging goes on at the right place
 // also when the sandbox it names was deleted meanwhile.
 struct SandboxCursor {
-  int64_t created_at_ms;
+  int64_t sequence;
   SandboxId id;
 
-  static SandboxCursor of(const SandboxRow& row) { return {row.created_at_ms, row.id}; }
+  static SandboxCursor of(const SandboxRow& row) { return {row.sequence, row.id}; }
   static std::optional<SandboxCursor> parse(std::string_view text);
   std::string string() const;
 };
@@ -98,7 +100,7 @@ class SandboxRows {
   // kNotFound also for another tenant's id, here and below.
   Result<void> set_state(TenantId tenant, const SandboxId& id, std::string_view state,
                          std::string_view failure);
-  // paused_at_ms, ttl_from_ms and released, as in `row`.
+  // paused_at_ms, paused_sequence, ttl_from_ms and released, as in `row`.
   Result<void> set_paused(const SandboxRow& row);
   // snapshot, inherited_bytes, generation, nonce and restoring, as in `row`.
   Result<void> set_restoring(const SandboxRow& row);

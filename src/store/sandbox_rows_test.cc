@@ -15,19 +15,20 @@ class SandboxRowsTest : public testing::Test {
  protected:
   SandboxRowsTest() : catalog_(std::move(Catalog::open(directory_ / "atoll.db")).value()) {}
 
-  SandboxRow row(int64_t created_at_ms = 1000) const {
+  SandboxRow row(int64_t created_at_ms = 1000) {
     return SandboxRow{.id = SandboxId::draw(),
                       .tenant = kLocalTenant,
                       .template_name = "python",
                       .image = sha256("image"),
-                      .created_at_ms = created_at_ms};
+                      .created_at_ms = created_at_ms,
+                      .sequence = catalog_->sequence().draw()};
   }
   SandboxId insert(const SandboxRow& one) {
     auto inserted = rows().insert(one);
     EXPECT_TRUE(inserted.ok()) << inserted.error().message();
     return one.id;
   }
-  SandboxRow named(const std::string& name) const {
+  SandboxRow named(const std::string& name) {
     SandboxRow one = row();
     one.name = name;
     return one;
@@ -146,6 +147,7 @@ TEST_F(SandboxRowsTest, PagesAreExactWhileRowsComeAndGo) {
   for (int i = 0; i < 60; ++i) {
     SandboxRow one = i % 3 == 0 ? row(i / 7) : marked;
     one.id = SandboxId::draw();
+    one.sequence = catalog_->sequence().draw();
     one.created_at_ms = i / 7;  // several of one moment
     (i % 3 == 0 ? go : stay).push_back(insert(one));
   }
@@ -164,6 +166,21 @@ TEST_F(SandboxRowsTest, PagesAreExactWhileRowsComeAndGo) {
   std::sort(stay.begin(), stay.end());
   std::sort(seen.begin(), seen.end());
   EXPECT_EQ(seen, stay);
+}
+
+// Who pages while others create must see them all: none has a place before one that was read.
+TEST_F(SandboxRowsTest, WhatIsMadeInTheMillisecondOfTheCursorIsInALaterPage) {
+  std::vector<SandboxId> made, seen;
+  SandboxQuery query{.limit = 1};
+  for (int i = 0; i < 20; ++i) {
+    made.push_back(insert(row(1000 - i % 2)));  // the clock is set back now and then
+    auto page = rows().list(kLocalTenant, query);
+    ASSERT_TRUE(page.ok());
+    ASSERT_EQ(page->size(), 1u) << i;
+    seen.push_back(page->front().id);
+    query.after = SandboxCursor::of(page->front());
+  }
+  EXPECT_EQ(seen, made);
 }
 
 }  // namespace

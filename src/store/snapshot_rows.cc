@@ -1,6 +1,9 @@
 #include "store/snapshot_rows.h"
 
 #include <algorithm>
+#include <limits>
+
+#include "store/place.h"
 
 namespace atl::store {
 namespace {
@@ -8,7 +11,7 @@ namespace {
 #define SNAPSHOT_COLUMNS                                                                   \
   "snapshot_id, tenant_id, sandbox_id, image, parent_id, label, metadata, reason, bytes, " \
   "created_at_ms, template_name, cpu_millis, memory_bytes, pids, disk_bytes, manifest, "   \
-  "sealed_bytes, isolation"
+  "sealed_bytes, isolation, sequence, cut_sequence"
 
 Result<SnapshotRow> read_row(Query& query) {
   std::string text = query.text();
@@ -33,6 +36,8 @@ Result<SnapshotRow> read_row(Query& query) {
   if (auto manifest = query.text_or_null()) row.manifest = Digest::parse(*manifest);
   row.sealed_bytes = query.uint64();
   row.isolation = query.text_or_null().value_or("");
+  row.sequence = query.int64();
+  row.cut_sequence = query.int64();
   ATOLL_TRY_VOID(query.row_done());
   return row;
 }
@@ -77,17 +82,25 @@ Result<uint64_t> single_number(Query query) {
 
 }  // namespace
 
+std::string SnapshotCursor::string() const { return write_place({sequence, id.view()}); }
+
+std::optional<SnapshotCursor> SnapshotCursor::parse(std::string_view text) {
+  std::optional<Place> place = read_place(text);
+  auto id = place ? SnapshotId::parse(place->id) : std::nullopt;
+  return id ? std::optional(SnapshotCursor{place->sequence, *id}) : std::nullopt;
+}
+
 Result<void> SnapshotRows::insert(const SnapshotRow& row) {
   ATOLL_TRY(Transaction transaction, Transaction::begin(database_));
   std::optional<std::string_view> isolation;
   if (!row.isolation.empty()) isolation = row.isolation;
-  auto inserted =
-      database_.run("INSERT INTO snapshots (" SNAPSHOT_COLUMNS
-                    ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    row.id.view(), row.tenant.number(), row.sandbox.view(), Blob(row.image.bytes()),
-                    text_of(row.parent), row.label, row.metadata, row.reason, row.bytes,
-                    row.created_at_ms, row.template_name, row.cpu_millis, row.memory_bytes,
-                    row.pids, row.disk_bytes, text_of(row.manifest), row.sealed_bytes, isolation);
+  auto inserted = database_.run(
+      "INSERT INTO snapshots (" SNAPSHOT_COLUMNS
+      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      row.id.view(), row.tenant.number(), row.sandbox.view(), Blob(row.image.bytes()),
+      text_of(row.parent), row.label, row.metadata, row.reason, row.bytes, row.created_at_ms,
+      row.template_name, row.cpu_millis, row.memory_bytes, row.pids, row.disk_bytes,
+      text_of(row.manifest), row.sealed_bytes, isolation, row.sequence, row.cut_sequence);
   if (!inserted) return std::move(inserted).error().with_context("insert snapshot");
   ATOLL_TRY([[maybe_unused]] int64_t changed,
             database_.run("UPDATE sandboxes SET snapshot_id = ? "
@@ -109,12 +122,15 @@ Result<std::optional<SnapshotRow>> SnapshotRows::find(TenantId tenant, const Sna
 Result<std::vector<SnapshotRow>> SnapshotRows::list(TenantId tenant, const SnapshotQuery& wanted) {
   std::optional<std::string_view> sandbox;
   if (wanted.sandbox) sandbox = wanted.sandbox->view();
+  const std::optional<SnapshotCursor>& after = wanted.after;
+  int64_t sequence = after ? after->sequence : std::numeric_limits<int64_t>::min();
+  std::string_view id = after ? after->id.view() : std::string_view();
   ATOLL_TRY(Query query,
             database_.query("SELECT " SNAPSHOT_COLUMNS " FROM snapshots WHERE tenant_id = ? "
-                            "AND (created_at_ms, snapshot_id) > (?, ?) "
+                            "AND (sequence, snapshot_id) > (?, ?) "
                             "AND sandbox_id = coalesce(?, sandbox_id) "
-                            "ORDER BY created_at_ms, snapshot_id LIMIT ?",
-                            tenant.number(), wanted.after_ms, wanted.after_id, sandbox,
+                            "ORDER BY sequence, snapshot_id LIMIT ?",
+                            tenant.number(), sequence, id, sandbox,
                             uint64_t{std::min(wanted.limit, kMaxPageRows)}));
   return read_rows(std::move(query));
 }
@@ -176,7 +192,7 @@ Result<std::vector<Digest>> SnapshotRows::all_manifests() {
 
 Result<std::vector<SnapshotRow>> SnapshotRows::all() {
   ATOLL_TRY(Query query, database_.query("SELECT " SNAPSHOT_COLUMNS " FROM snapshots "
-                                         "ORDER BY created_at_ms, snapshot_id"));
+                                         "ORDER BY sequence, snapshot_id"));
   return read_rows(std::move(query));
 }
 

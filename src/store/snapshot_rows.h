@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -26,6 +27,8 @@ struct SnapshotRow {
   std::string reason = "asked";  // "asked" | "rollback": made before one | "fork": during one
   uint64_t bytes = 0;            // at most that many are in it
   int64_t created_at_ms = 0;
+  int64_t sequence = 0;      // its place in the tenant's list
+  int64_t cut_sequence = 0;  // drawn when it was cut: execs and runs after it are not in it
   // The wall of its sandbox, which alone can read it; empty: it was cut when that was not stored.
   std::string isolation = {};
   // What a sandbox that is made from it gets unless it is told otherwise.
@@ -40,11 +43,20 @@ struct SnapshotRow {
   uint64_t sealed_bytes = 0;
 };
 
+// A place in a tenant's list: with the whole sort key, as a SandboxCursor.
+struct SnapshotCursor {
+  int64_t sequence;
+  SnapshotId id;
+
+  static SnapshotCursor of(const SnapshotRow& row) { return {row.sequence, row.id}; }
+  static std::optional<SnapshotCursor> parse(std::string_view text);
+  std::string string() const;
+};
+
 // Part of a tenant's list, the oldest first.
 struct SnapshotQuery {
   std::optional<SandboxId> sandbox = {};  // only those that were cut from it
-  int64_t after_ms = INT64_MIN;           // with the id, a place in the list
-  std::string after_id = {};
+  std::optional<SnapshotCursor> after = {};
   size_t limit = kMaxPageRows;  // at most kMaxPageRows
 };
 

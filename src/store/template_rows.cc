@@ -4,7 +4,7 @@ namespace atl::store {
 namespace {
 
 #define TEMPLATE_COLUMNS \
-  "tenant_id, name, image, inputs, pack, manifest, image_bytes, created_at_ms, current"
+  "tenant_id, name, image, inputs, pack, manifest, image_bytes, created_at_ms, current, sequence"
 
 Result<TemplateRow> read_row(Query& query) {
   auto tenant = TenantId::from_number(query.int64());
@@ -16,6 +16,7 @@ Result<TemplateRow> read_row(Query& query) {
   uint64_t image_bytes = query.uint64();
   int64_t created_at_ms = query.int64();
   bool current = query.int64() != 0;
+  int64_t sequence = query.int64();
   ATOLL_TRY_VOID(query.row_done());
   if (!tenant) return Error(Code::kCorrupt, "read template " + name + ": malformed tenant");
   return TemplateRow{.tenant = *tenant,
@@ -26,7 +27,8 @@ Result<TemplateRow> read_row(Query& query) {
                      .manifest = std::move(manifest),
                      .image_bytes = image_bytes,
                      .created_at_ms = created_at_ms,
-                     .current = current};
+                     .current = current,
+                     .sequence = sequence};
 }
 
 }  // namespace
@@ -39,12 +41,13 @@ Result<void> TemplateRows::put(const TemplateRow& row, const std::vector<std::st
       "INSERT INTO templates (" TEMPLATE_COLUMNS
       ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
       "NOT EXISTS (SELECT 1 FROM templates WHERE tenant_id = ?1 AND name = ?2 AND current = 1 "
-      "AND image <> ?3)) "
+      "AND image <> ?3), ?9) "
       "ON CONFLICT (tenant_id, name, image) DO UPDATE SET inputs = excluded.inputs, "
       "pack = excluded.pack, manifest = excluded.manifest, image_bytes = excluded.image_bytes, "
-      "created_at_ms = excluded.created_at_ms, current = excluded.current",
+      "created_at_ms = excluded.created_at_ms, current = excluded.current, "
+      "sequence = excluded.sequence",
       tenant, row.name, Blob(row.image.bytes()), Blob(row.inputs.bytes()), Blob(row.pack.bytes()),
-      row.manifest, row.image_bytes, row.created_at_ms);
+      row.manifest, row.image_bytes, row.created_at_ms, row.sequence);
   if (!inserted) return std::move(inserted).error().with_context("insert template " + row.name);
   for (const std::string& tag : tags)
     ATOLL_TRY_VOID(write_tag({row.tenant, row.name, tag, row.image, row.created_at_ms}));
@@ -56,7 +59,7 @@ Result<void> TemplateRows::forget_old(int64_t tenant, const std::string& name) {
   ATOLL_TRY([[maybe_unused]] int64_t forgotten,
             database_.run("DELETE FROM templates WHERE tenant_id = ?1 AND name = ?2 AND rowid NOT "
                           "IN (SELECT rowid FROM templates WHERE tenant_id = ?1 AND name = ?2 "
-                          "ORDER BY current DESC, created_at_ms DESC, rowid DESC LIMIT ?3) "
+                          "ORDER BY current DESC, sequence DESC, rowid DESC LIMIT ?3) "
                           "AND image NOT IN (SELECT image FROM template_tags WHERE "
                           "tenant_id = ?1 AND name = ?2)",
                           tenant, name, kKeptTemplateVersions));
@@ -134,7 +137,7 @@ Result<std::vector<TemplateTag>> TemplateRows::all_tags() {
 
 Result<std::vector<TemplateRow>> TemplateRows::all() {
   ATOLL_TRY(Query query, database_.query("SELECT " TEMPLATE_COLUMNS " FROM templates ORDER BY "
-                                         "tenant_id, name, current DESC, created_at_ms DESC"));
+                                         "tenant_id, name, current DESC, sequence DESC"));
   std::vector<TemplateRow> rows;
   while (true) {
     ATOLL_TRY(bool found, query.next());

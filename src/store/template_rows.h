@@ -32,6 +32,7 @@ struct TemplateRow {
   uint64_t image_bytes = 0;
   int64_t created_at_ms = 0;
   bool current = true;
+  int64_t sequence = 0;  // the newest version of a name has the highest
 };
 
 struct TemplateTag {

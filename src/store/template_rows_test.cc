@@ -21,7 +21,8 @@ class TemplateRowsTest : public testing::Test {
             .manifest = "name = \"" + name + "\"",
             .image_bytes = 42,
             .created_at_ms = at_ms,
-            .current = true};
+            .current = true,
+            .sequence = catalog_->sequence().draw()};
   }
   TemplateRows& rows() { return catalog_->templates(); }
 
@@ -39,6 +40,15 @@ TEST_F(TemplateRowsTest, TheLastOneIsCurrentAndSomeBeforeItAreKept) {
   EXPECT_TRUE((*all)[0].current);
   EXPECT_EQ((*all)[1].image, sha256("image 3"));
   EXPECT_FALSE((*all)[1].current);
+}
+
+TEST_F(TemplateRowsTest, TheNewestAreKeptAlsoIfTheClockWasSetBack) {
+  for (int i = 0; i < 5; ++i)
+    ASSERT_TRUE(rows().put(row("a", "image " + std::to_string(i), 1000 - i)).ok());
+  auto all = rows().all();
+  ASSERT_EQ(all->size(), static_cast<size_t>(kKeptTemplateVersions));
+  for (int i = 0; i < kKeptTemplateVersions; ++i)
+    EXPECT_EQ((*all)[static_cast<size_t>(i)].image, sha256("image " + std::to_string(4 - i)));
 }
 
 TEST_F(TemplateRowsTest, TheSameImageAgainIsOneVersion) {

@@ -123,9 +123,7 @@ bool fits(const Sandbox& sandbox, const Filter& filter) {
          has_metadata(row, filter.metadata);
 }
 
-auto place_of(const Sandbox& sandbox) {
-  return std::pair(sandbox.row().created_at_ms, sandbox.id());
-}
+auto place_of(const Sandbox& sandbox) { return std::pair(sandbox.row().sequence, sandbox.id()); }
 
 }  // namespace
 
@@ -138,7 +136,7 @@ Result<SandboxPage> list_sandboxes(sandbox::Sandboxes& all, store::TenantId tena
     auto place = place_of(*sandbox);
     bool is_behind = true;
     if (filter.after) {
-      auto after = std::pair(filter.after->created_at_ms, filter.after->id);
+      auto after = std::pair(filter.after->sequence, filter.after->id);
       is_behind = filter.newest_first ? place < after : after < place;
     }
     if (is_behind) page.sandboxes.push_back(sandbox);

@@ -1,7 +1,5 @@
 #include "api/v1/snapshots.h"
 
-#include <charconv>
-
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -77,24 +75,14 @@ http::Task<Reply> cut(Call& call, Sandboxes& sandboxes, Snapshots& snapshots, Se
   co_return std::optional(made_reply(snapshot_json(kept->row), kept->frozen));
 }
 
-// "<milliseconds>-<id>": the place after a row of the list.
-bool parse_cursor(std::string_view text, store::SnapshotQuery& query) {
-  size_t dash = text.find('-');
-  if (dash == text.npos || dash == 0) return false;
-  auto [end, error] = std::from_chars(text.data(), text.data() + dash, query.after_ms);
-  auto id = SnapshotId::parse(text.substr(dash + 1));
-  if (error != std::errc() || end != text.data() + dash || !id) return false;
-  query.after_id = id->string();
-  return true;
-}
-
 Result<store::SnapshotQuery> parse_list(const http::Request& request) {
   store::SnapshotQuery query;
   auto limit = page_limit(request.query);
   if (!limit) return invalid_parameter("limit", "must be a whole number from 1 to 1000");
   query.limit = *limit;
   ATOLL_TRY(auto cursor, text_parameter("cursor", request));
-  if (cursor && !parse_cursor(*cursor, query))
+  if (cursor) query.after = store::SnapshotCursor::parse(*cursor);
+  if (cursor && !query.after)
     return invalid_parameter("cursor", "is not one that this API gave out");
   ATOLL_TRY(auto sandbox, text_parameter("sandbox", request));
   if (sandbox) query.sandbox = SandboxId::parse(*sandbox);
@@ -111,8 +99,7 @@ http::Task<Reply> list(Call& call, Sandboxes&, Snapshots& snapshots) {
   object["snapshots"] = std::move(items);
   object["next_cursor"] = nullptr;
   if (rows.size() == query.limit)
-    object["next_cursor"] =
-        std::to_string(rows.back().created_at_ms) + "-" + rows.back().id.string();
+    object["next_cursor"] = store::SnapshotCursor::of(rows.back()).string();
   co_return std::optional(json_reply(200, object));
 }
 
