@@ -120,7 +120,7 @@ Task<void> keep_artifacts(std::shared_ptr<Sandbox> sandbox, OutputPatterns patte
   // A collection is kept as far as it got.
   if (!taken) log_warning("artifacts are lost", {{"sandbox", id.view()}, taken.error()});
   if (taking.list.truncated) log_info("not all artifacts are kept", {{"sandbox", id.view()}});
-  int64_t now_ms = to_milliseconds(services.clock.wall_now());
+  int64_t now_ms = services.expiry_time.now_ms();
   Result<void> kept = collection.keep(sandbox->row().tenant, now_ms);
   if (!kept) log_warning("artifacts are lost", {{"sandbox", id.view()}, kept.error()});
 }

@@ -12,6 +12,7 @@
 
 #include "agent/protocol.h"
 #include "base/clock.h"
+#include "base/unstepped_time.h"
 #include "isolate/agent_link.h"
 #include "sandbox/exec.h"
 #include "sandbox/exec_control.h"
@@ -34,6 +35,7 @@ struct Services {
   const Clock& clock;
   store::OutputLogs& outputs;
   store::Artifacts& artifacts;
+  UnsteppedTime expiry_time{clock};  // for what is kept for a time
   // How much longer than an exec's own time limit atolld waits for its end.
   std::chrono::milliseconds silence_grace{30'000};
   Tally tally = {};

@@ -52,7 +52,7 @@ Task<Result<Idempotency::Turn>> Idempotency::take(IdempotencyKey key, std::strin
   turn.flight_ = std::make_shared<Flight>(executor_, hash);
   turn.flights_ = flights_;
   flights_->emplace(key, turn.flight_);
-  int64_t now_ms = to_milliseconds(clock_.wall_now());
+  int64_t now_ms = time_.now_ms();
   auto take_row = [key, hash, now_ms](store::Catalog& catalog) {
     return catalog.idempotency().take(key, hash, now_ms);
   };
@@ -87,7 +87,7 @@ Task<Result<void>> Idempotency::fail(Turn& turn, Error error) {
 Task<void> Idempotency::sweep() {
   if (clock_.steady_now() < next_sweep_) co_return;
   next_sweep_ = clock_.steady_now() + kSweepPause;
-  int64_t now_ms = to_milliseconds(clock_.wall_now());
+  int64_t now_ms = time_.now_ms();
   auto forget = [now_ms](store::Catalog& catalog) {
     return catalog.idempotency().forget_expired(now_ms);
   };

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/unstepped_time.h"
 #include "isolate/event.h"
 #include "sandbox/ledger.h"
 
@@ -51,7 +52,7 @@ class Idempotency {
   };
 
   Idempotency(boost::asio::any_io_executor executor, Ledger& ledger, const Clock& clock)
-      : executor_(std::move(executor)), ledger_(ledger), clock_(clock) {}
+      : executor_(std::move(executor)), ledger_(ledger), clock_(clock), time_(clock) {}
 
   // `request` is all that makes it the same request. kConflict with reason idempotency_key_reused:
   // the key was used for another one. While the same request is under way, waits for its end; an
@@ -69,6 +70,7 @@ class Idempotency {
   boost::asio::any_io_executor executor_;
   Ledger& ledger_;
   const Clock& clock_;
+  UnsteppedTime time_;
   std::shared_ptr<Flights> flights_ = std::make_shared<Flights>();  // turns look whether it lives
   SteadyTime next_sweep_ = SteadyTime::min();
 };

@@ -109,6 +109,38 @@ TEST(Idempotency, SweepForgetsWhatIsOld) {
   EXPECT_EQ(left(now_ms), 0) << "it was forgotten by the sweep";
 }
 
+class SteppedClock final : public Clock {
+ public:
+  SteadyTime steady_now() const override { return steady; }
+  WallTime wall_now() const override { return wall; }
+
+  SteadyTime steady{std::chrono::hours(1)};
+  WallTime wall{std::chrono::seconds(1'800'000'000)};
+};
+
+TEST(Idempotency, AKeyIsKeptForADayHoweverTheWallClockIsSet) {
+  TestBed bed;
+  SteppedClock clock;
+  Idempotency idempotency(bed.context().get_executor(), bed.ledger(), clock);
+  ASSERT_TRUE(bed.run(take_and_finish(idempotency, "first")).ok());
+  auto is_kept = [&] {
+    auto swept = [&]() -> Task<bool> {
+      co_await idempotency.sweep();
+      co_return true;
+    };
+    bed.run(swept());
+    auto turn = bed.run(idempotency.take(kKey, "request"));
+    EXPECT_TRUE(turn.ok());
+    return turn->answer().has_value();
+  };
+  clock.wall += std::chrono::hours(48);
+  clock.steady += std::chrono::hours(1);
+  EXPECT_TRUE(is_kept()) << "set forward";
+  clock.wall -= std::chrono::hours(96);
+  clock.steady += std::chrono::hours(23);
+  EXPECT_FALSE(is_kept()) << "set back";
+}
+
 // A sandbox that was made for a key is answered about, not made again, after a crash.
 TEST(Idempotency, WhatWasMadeBeforeACrashIsKnownAfterIt) {
   TestBed bed;

@@ -35,7 +35,7 @@ Task<void> Sandboxes::sweep() {
   SteadyTime now = services_.clock.steady_now();
   if (now >= artifacts_swept_ + kArtifactsPause) {
     artifacts_swept_ = now;
-    auto swept = services_.artifacts.sweep(to_milliseconds(services_.clock.wall_now()));
+    auto swept = services_.artifacts.sweep(services_.expiry_time.now_ms());
     if (!swept) log_warning("expired artifacts could not be removed", {swept.error()});
   }
   std::vector<std::shared_ptr<Sandbox>> due;

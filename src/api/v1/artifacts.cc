@@ -24,7 +24,7 @@ Result<std::vector<store::Artifact>> kept_artifacts(const Call& call, Sandboxes&
   auto id = SandboxId::parse(call.parameters.at(0));
   if (!id) return not_found;
   sandbox::Services& services = sandboxes.services();
-  int64_t now_ms = to_milliseconds(services.clock.wall_now());
+  int64_t now_ms = services.expiry_time.now_ms();
   ATOLL_TRY(auto kept, services.artifacts.list(call.tenant, *id, now_ms));
   if (kept.empty()) return not_found;
   return kept;

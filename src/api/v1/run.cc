@@ -133,7 +133,7 @@ std::string percent_encoded(std::string_view name) {
 // What was kept when the sandbox was removed, small ones with their bytes.
 Result<json::array> artifacts_json(SandboxId id, store::TenantId tenant,
                                    sandbox::Services& services) {
-  int64_t now_ms = to_milliseconds(services.clock.wall_now());
+  int64_t now_ms = services.expiry_time.now_ms();
   ATOLL_TRY(auto kept, services.artifacts.list(tenant, id, now_ms));
   json::array items;
   uint64_t inlined = 0;
