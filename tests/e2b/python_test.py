@@ -135,7 +135,10 @@ class Sandboxes(Client):
                           (named.snapshot_id, [named])):
             listed = Sandbox.list_snapshots(name=name).next_items()
             self.assertEqual([one.snapshot_id for one in listed], [one.snapshot_id for one in ids])
+        pages = Sandbox.list_snapshots(name="my-state", limit=1)
         for each in (named, other):
+            self.assertEqual([one.snapshot_id for one in pages.next_items()], [each.snapshot_id],
+                             "the token holds although its snapshot has gone")
             self.assertTrue(Sandbox.delete_snapshot(each.snapshot_id))
         with self.assertRaisesRegex(Exception, "my-state"):
             self.create(template="my-state")

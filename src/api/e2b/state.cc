@@ -75,7 +75,6 @@ struct SnapshotFilter {
   store::SnapshotQuery query = {};
   std::optional<std::string> name = {};
   uint64_t limit = kMaxPage;
-  std::optional<SnapshotId> after = {};
 };
 
 Result<SnapshotFilter> parse_filter(const http::Request& request) {
@@ -90,8 +89,8 @@ Result<SnapshotFilter> parse_filter(const http::Request& request) {
     return invalid_parameter("limit", "must be from 1 to 100");
   filter.limit = limit.value_or(kMaxPage);
   ATOLL_TRY(auto token, text_parameter("nextToken", request));
-  if (token && !token->empty()) filter.after = SnapshotId::parse(*token);
-  if (token && !token->empty() && !filter.after)
+  if (token && !token->empty()) filter.query.after = store::SnapshotCursor::parse(*token);
+  if (token && !token->empty() && !filter.query.after)
     return invalid_parameter("nextToken", "is not one that this API gave out");
   return filter;
 }
@@ -127,14 +126,11 @@ http::Task<Reply> list(Call& call, Plane plane) {
   ATOLL_CO_TRY(auto rows, co_await plane.snapshots.list(call.tenant, filter.query));
   json::array items;
   std::string next;
-  bool behind = !filter.after;
   for (const store::SnapshotRow& row : rows) {
-    if (behind && is_listed(row, filter)) {
-      if (items.size() == filter.limit) break;
-      items.push_back(snapshot_json(row));
-      next = row.id.string();
-    }
-    behind = behind || row.id == *filter.after;
+    if (!is_listed(row, filter)) continue;
+    if (items.size() == filter.limit) break;
+    items.push_back(snapshot_json(row));
+    next = store::SnapshotCursor::of(row).string();
   }
   bool full = items.size() == filter.limit;
   http::Response response = json_reply(200, items);
