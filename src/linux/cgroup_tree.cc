@@ -21,6 +21,7 @@ using std::chrono::steady_clock;
 constexpr milliseconds kBusyLimit{2000};
 constexpr useconds_t kBusyPauseUs = 500;
 constexpr int kMaxGroupDepth = 8;
+constexpr int kMaxGaps = 1000;
 
 size_t index(Controller controller) { return static_cast<size_t>(controller); }
 
@@ -148,6 +149,17 @@ std::string v1_group_of(std::string_view groups, Controller controller) {
       return std::string(line.substr(second + 1));
   }
   return "";
+}
+
+Result<void> make_nested_group(const std::string& parent, const std::string& name) {
+  std::string path = parent + "/" + name;
+  for (int attempt = 0; attempt < kMaxGaps; ++attempt) {
+    if (mkdir(parent.c_str(), 0755) != 0 && errno != EEXIST)
+      return Error::system("mkdir " + parent);
+    if (mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return {};
+    if (errno != ENOENT) break;
+  }
+  return Error::system("mkdir " + path);
 }
 
 Result<void> remove_group(const std::string& path) { return remove_below(AT_FDCWD, path, 0); }

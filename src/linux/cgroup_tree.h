@@ -40,6 +40,9 @@ Result<CgroupTree> read_cgroups();
 // none.
 std::string v1_group_of(std::string_view groups, Controller controller);
 
+// Makes both, also while others remove the parent whenever it is empty.
+Result<void> make_nested_group(const std::string& parent, const std::string& name);
+
 // Removes a group and all groups below it; absence is a success. A group that is still in use is
 // given a moment, because processes leave a group slightly after they are seen to be dead.
 Result<void> remove_group(const std::string& path);

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "base/eventually.h"
@@ -68,6 +70,25 @@ TEST(CgroupTree, KillsAndRemovesANestedGroup) {
   EXPECT_NE(access(group.c_str(), F_OK), 0);
   EXPECT_TRUE(remove_group(group).ok()) << "absence is a success";
   EXPECT_TRUE(kill_group(group, 10).ok()) << "absence is a success";
+}
+
+// As two services do that start and stop on one host: the parent is common to both.
+TEST(CgroupTree, MakesANestedGroupWhileOthersRemoveItsParent) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  auto tree = read_cgroups();
+  ASSERT_TRUE(tree.ok());
+  std::string parent = tree->v2 + "/atoll-unit-nested-" + std::to_string(getpid());
+  std::jthread other([&parent](std::stop_token stop) {
+    while (!stop.stop_requested()) EXPECT_TRUE(remove_empty_group(parent).ok());
+  });
+  for (int i = 0; i < 2000; ++i) {
+    auto made = make_nested_group(parent, "mine");
+    ASSERT_TRUE(made.ok()) << made.error().message();
+    ASSERT_EQ(rmdir((parent + "/mine").c_str()), 0);
+  }
+  other.request_stop();
+  other.join();
+  EXPECT_TRUE(remove_group(parent).ok());
 }
 
 // A process in a group of its own that writes to a pipe without end.

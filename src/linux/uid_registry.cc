@@ -16,19 +16,35 @@ namespace atl::linux {
 namespace {
 
 constexpr const char* kRegistry = "/run/atoll-uid-ranges";
+constexpr int kMaxGaps = 1000;
+
+// Nothing: the directory is none, or was removed before the lock was ours, and another one may be
+// in its place.
+Result<std::optional<Fd>> lock_directory(int how) {
+  auto directory = open_file(kRegistry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!directory && directory.error().system_errno() == ENOENT) return std::optional<Fd>();
+  if (!directory) return std::move(directory).error();
+  struct stat status;
+  if (fstat(directory->get(), &status) != 0) return Error::system("stat the uid registry");
+  if (status.st_uid != 0 || (status.st_mode & 077) != 0)
+    return Error::from_errno(std::string(kRegistry) + " must be root's alone", EPERM);
+  while (flock(directory->get(), how) != 0)
+    if (errno != EINTR) return Error::system("lock the uid registry");
+  if (fstat(directory->get(), &status) != 0) return Error::system("stat the uid registry");
+  if (status.st_nlink == 0) return std::optional<Fd>();
+  return std::optional(std::move(*directory));
+}
 
 }  // namespace
 
 Result<UidRegistry> UidRegistry::open(Lock lock) {
-  ATOLL_TRY_VOID(make_directory(kRegistry, 0700));
-  ATOLL_TRY(Fd registry, open_file(kRegistry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  struct stat status;
-  if (fstat(registry.get(), &status) != 0) return Error::system("stat the uid registry");
-  if (status.st_uid != 0 || (status.st_mode & 077) != 0)
-    return Error::from_errno(std::string(kRegistry) + " must be root's alone", EPERM);
-  while (flock(registry.get(), lock == Lock::kShared ? LOCK_SH : LOCK_EX) != 0)
-    if (errno != EINTR) return Error::system("lock the uid registry");
-  return UidRegistry(std::move(registry));
+  for (int attempt = 0; attempt < kMaxGaps; ++attempt) {
+    if (mkdir(kRegistry, 0700) != 0 && errno != EEXIST)
+      return Error::system(std::string("mkdir ") + kRegistry);
+    ATOLL_TRY(auto directory, lock_directory(lock == Lock::kShared ? LOCK_SH : LOCK_EX));
+    if (directory) return UidRegistry(std::move(*directory));
+  }
+  return Error::from_errno(std::string("open ") + kRegistry, EAGAIN);
 }
 
 std::optional<uint32_t> UidRegistry::parse(std::string_view name) {
@@ -84,7 +100,9 @@ Result<void> UidRegistry::free_stale(const std::function<bool(const std::string&
 }
 
 Result<void> UidRegistry::remove_empty() {
-  if (rmdir(kRegistry) == 0 || errno == ENOENT || errno == ENOTEMPTY) return {};
+  // While nobody has it open to take a range.
+  ATOLL_TRY(auto directory, lock_directory(LOCK_EX));
+  if (!directory || rmdir(kRegistry) == 0 || errno == ENOENT || errno == ENOTEMPTY) return {};
   return Error::system(std::string("rmdir ") + kRegistry);
 }
 

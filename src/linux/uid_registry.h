@@ -31,7 +31,8 @@ class UidRegistry {
   // Those of owners that are no more.
   Result<void> free_stale(const std::function<bool(const std::string&)>& is_stale);
 
-  // Once nobody on this host has a range. Who meets the gap fails and can try again.
+  // Once nobody on this host has a range; another Atoll that is about to take one finds a new
+  // registry.
   static Result<void> remove_empty();
   // Of the name of an entry.
   static std::optional<uint32_t> parse(std::string_view name);

@@ -103,15 +103,14 @@ Result<void> create_parent_groups(const Host& host) {
   const std::string& v2 = host.cgroups.v2;
   ATOLL_TRY_VOID(hand_down(host, v2));
   hand_down_io(host, v2);
+  ATOLL_TRY_VOID(linux::make_nested_group(v2 + "/atoll", host.tag));
   for (const std::string& path : {v2 + "/atoll", host.parent_group_path(v2)}) {
-    ATOLL_TRY_VOID(make_directory(path, 0755));
     ATOLL_TRY_VOID(hand_down(host, path));
     hand_down_io(host, path);
   }
   for (const std::string& hierarchy : host.cgroups.v1) {
     if (hierarchy.empty()) continue;
-    ATOLL_TRY_VOID(make_directory(hierarchy + "/atoll", 0755));
-    ATOLL_TRY_VOID(make_directory(host.parent_group_path(hierarchy), 0755));
+    ATOLL_TRY_VOID(linux::make_nested_group(hierarchy + "/atoll", host.tag));
   }
   return {};
 }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -80,6 +81,22 @@ TEST_F(UidRanges, StaleOnesAreFreedAndLiveOnesKept) {
   EXPECT_EQ(access(entry_of(*live_first).c_str(), F_OK), 0);
   EXPECT_NE(access(entry_of(*dead_first).c_str(), F_OK), 0);
   EXPECT_TRUE(free_uid_range(*host_, live, live_record->directory.get()).ok());
+}
+
+// As `down` of another service does when it had the last range.
+TEST_F(UidRanges, AreTakenWhileOthersRemoveTheEmptyRegistry) {
+  std::jthread other([](std::stop_token stop) {
+    while (!stop.stop_requested()) EXPECT_TRUE(remove_empty_registry().ok());
+  });
+  SandboxId id = SandboxId::draw();
+  auto record = create_record(*host_, id);
+  ASSERT_TRUE(record.ok());
+  for (int i = 0; i < 200; ++i) {
+    auto first = take_uid_range(*host_, id, record->directory.get());
+    ASSERT_TRUE(first.ok()) << first.error().message();
+    ASSERT_EQ(access(entry_of(*first).c_str(), F_OK), 0) << "taken in a registry that is gone";
+    ASSERT_TRUE(free_uid_range(*host_, id, record->directory.get()).ok());
+  }
 }
 
 }  // namespace
