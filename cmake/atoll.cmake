@@ -128,6 +128,32 @@ function(atoll_report_tests)
   endforeach()
 endfunction()
 
+# A file of Python tests that start Atolls, between one look at the whole host before all of them and one after. It
+# runs beside others, unless it ends with `main(alone=True)`. HEAVY: its machines are emulated, one such file at a time.
+function(atoll_service_test name file)
+  cmake_parse_arguments(A "HEAVY" "PYTHON;LABEL;TIMEOUT;COST" "ENVIRONMENT" ${ARGN})
+  if(NOT A_PYTHON)
+    set(A_PYTHON python3)
+  endif()
+  add_test(NAME ${name} COMMAND ${A_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  if(NOT A_ENVIRONMENT)
+    set(A_ENVIRONMENT ATOLL_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    SKIP_RETURN_CODE 77 TIMEOUT ${A_TIMEOUT} LABELS ${A_LABEL} FIXTURES_REQUIRED host
+    ENVIRONMENT "${A_ENVIRONMENT};PYTHONDONTWRITEBYTECODE=1")
+  file(STRINGS ${file} alone REGEX "main\\(alone=True\\)")
+  if(alone)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+  if(A_HEAVY)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2 RESOURCE_LOCK emulation)
+  endif()
+  if(A_COST)  # seconds: the longest begin first, also where none has been measured
+    set_tests_properties(${name} PROPERTIES COST ${A_COST})
+  endif()
+endfunction()
+
 function(atoll_unit_tests folder)
   cmake_parse_arguments(A "" "" "DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc */*_test.cc)

@@ -129,7 +129,6 @@ class Witness:
 class Chaos(atoll.SystemTest):
     @classmethod
     def setUpClass(cls):
-        cls.before = atoll.settled()
         cls.atoll = atoll.Atoll()
         cls.crash = os.path.join(cls.atoll.run_directory, "crash")
         os.makedirs(cls.crash)

@@ -1,6 +1,7 @@
 """E2B's own clients, as their registries have them: every version is pinned here, and they are
 installed once beneath build/e2b. Where a registry or a program is missing the test says so and is
 skipped, not passed."""
+import fcntl
 import hashlib
 import os
 import re
@@ -28,7 +29,15 @@ def digest_of(*names):
 
 
 def install(directory, digest, commands):
-    """Runs the commands in a fresh directory, unless that was done for the same versions."""
+    """Runs the commands in a fresh directory, unless that was done for the same versions. One file
+    of tests at a time: the others find what it has installed."""
+    os.makedirs(INSTALLED, exist_ok=True)
+    with open(directory + ".lock", "w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        install_in_turn(directory, digest, commands)
+
+
+def install_in_turn(directory, digest, commands):
     stamp = os.path.join(directory, "installed")
     if os.path.exists(stamp) and open(stamp).read() == digest:
         return

@@ -121,4 +121,4 @@ class Abuse(atoll.SystemTest):
 
 
 if __name__ == "__main__":
-    atoll.main()
+    atoll.main(alone=True)

@@ -1,7 +1,8 @@
 """A real Atoll for a test: its own state directory, its own port, root, real kernel.
 
-Every test that creates ends by comparing an inventory of the host (processes, mounts, cgroups,
-network namespaces, loop devices, uid ranges, files) with the one taken before.
+Every test that creates ends by looking for traces of its Atoll (processes, mounts, cgroups,
+network namespaces, loop devices, uid ranges, files): there must be none. What any of them left on
+the machine is looked for once, when all have ended (host_look.py).
 """
 import fcntl
 import glob
@@ -10,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,9 @@ import time
 import unittest
 
 import reporting
+import traces
+import turns
+from traces import is_zombie, processes, read  # noqa: F401
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("ATOLL_BIN", os.path.join(ROOT, "build", "release", "bin"))
@@ -39,16 +44,6 @@ SLOW = int(os.environ.get("ATOLL_TEST_SLOW", "1"))
 KVM = os.environ.get("ATOLL_TEST_KVM") == "1"
 
 
-def take_turns():
-    """Waits for the tests of other checkouts: two at a time would see each other as leaks."""
-    turn = open("/run/atoll-tests.lock", "w")
-    fcntl.flock(turn, fcntl.LOCK_EX)
-    return turn
-
-
-TURN = take_turns()  # until this process ends
-
-
 def wait_for(what, condition, seconds=60.0):
     seconds *= SLOW
     deadline = time.monotonic() + seconds
@@ -60,65 +55,20 @@ def wait_for(what, condition, seconds=60.0):
     raise AssertionError(f"waited {seconds} s in vain for {what}")
 
 
-def read(path):
+def lock_holder(path):
+    """The pid that holds the POSIX lock on a file."""
+    asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     try:
         with open(path) as file:
-            return file.read()
-    except OSError:
-        return ""
-
-
-def processes():
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def is_zombie(pid):
-    return "\nState:\tZ" in read(f"/proc/{pid}/status")
-
-
-def is_ours(pid):
-    return "atoll" in read(f"/proc/{pid}/comm") and not is_zombie(pid)
-
-
-def is_leaked_zombie(pid):
-    """Not one of process 1, which waits for it in its own time."""
-    return is_zombie(pid) and "\nPPid:\t1\n" not in read(f"/proc/{pid}/status")
-
-
-def lock_holder(path):
-    """The pid that holds the POSIX lock on a file, from /proc/locks."""
-    try:
-        inode = os.stat(path).st_ino
+            kind, _, _, _, pid = struct.unpack("hhqqi", fcntl.fcntl(file, fcntl.F_GETLK, asked))
     except OSError:
         return None
-    for line in read("/proc/locks").splitlines():
-        fields = line.split()
-        waits = "->" in fields
-        if "POSIX" in fields and not waits and fields[5].split(":")[2] == str(inode):
-            return int(fields[4])
-    return None
+    return pid if kind != fcntl.F_UNLCK else None
 
 
 def inventory():
-    """What a leak would change, on the whole host."""
-    net, groups = set(), []
-    for pid in processes():
-        try:
-            net.add(os.readlink(f"/proc/{pid}/ns/net"))
-        except OSError:
-            continue
-    for top in glob.glob("/sys/fs/cgroup/**/atoll", recursive=True):
-        groups += [folder for folder, _, _ in os.walk(top)]
-    loops = [loop for loop in glob.glob("/sys/block/loop*/loop/backing_file") if read(loop)]
-    return {
-        "processes": len([p for p in processes() if is_ours(p)]),
-        "zombies": len([p for p in processes() if is_leaked_zombie(p)]),
-        "mounts": len(read("/proc/self/mountinfo").splitlines()),
-        "cgroups": len(groups),
-        "network namespaces": len(net),
-        "loop devices": len(loops),
-        "uid ranges": len(glob.glob("/run/atoll-uid-ranges/*")),
-    }
+    """What a leak would change, on the whole machine: of tests that run alone (main)."""
+    return {kind: len(entries) for kind, entries in traces.of_host().items()}
 
 
 def settled(take=inventory):
@@ -142,7 +92,7 @@ def wait_until_as(before, take=inventory):
     try:
         wait_for("the host to be as before", restored)
     except AssertionError:
-        raise AssertionError(f"left behind: before {before}, after {take()}")
+        raise AssertionError(f"left behind (never retried): before {before}, after {take()}")
 
 
 class Answer:
@@ -215,8 +165,28 @@ class Atoll:
         self.cli("down")
 
     def destroy(self):
+        """Also looks for what is still there of it."""
         self.down()
+        self.check_gone()
         shutil.rmtree(self.directory)
+
+    def traces(self):
+        found = traces.of_atoll(self.directory)
+        return {kind: entries for kind, entries in found.items() if entries}
+
+    def check_gone(self, seconds=60.0):
+        try:
+            wait_for("nothing to be there of this Atoll", lambda: not self.traces(), seconds)
+        except AssertionError:
+            left = self.traces()
+            if left:
+                raise AssertionError(f"left behind (never retried): {left}") from None
+
+    def inventory(self):
+        """How much of each kind there is, with all that is mounted for the warden."""
+        found = {kind: len(entries) for kind, entries in traces.of_atoll(self.directory).items()}
+        mounted = len(read(f"/proc/{self.warden_pid}/mountinfo").splitlines())
+        return {**found, "mounts": mounted}
 
     def close(self):
         if self.connection:
@@ -340,7 +310,7 @@ class Atoll:
 
 
 class SystemTest(unittest.TestCase):
-    """One Atoll for the tests of a class; after it the host must be as it was before."""
+    """One Atoll for the tests of a class, of which nothing may be there after it."""
     atoll: Atoll
     pool = False
     toolbox = False
@@ -351,7 +321,6 @@ class SystemTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.before = settled()
         cls.atoll = Atoll().up(*cls.up_options(), pool=cls.pool, toolbox=cls.toolbox)
 
     @classmethod
@@ -359,7 +328,6 @@ class SystemTest(unittest.TestCase):
         directory = cls.atoll.directory
         cls.atoll.destroy()
         assert not os.path.exists(directory)
-        wait_until_as(cls.before)
 
 
 class ImageTest(SystemTest):
@@ -403,12 +371,17 @@ class ImageTest(SystemTest):
             self.assertLess(cleaned, 1.0)
 
 
-def main():
+def main(alone=False):
+    """Alone: no tests of others run meanwhile, on the whole machine (turns.py)."""
     if os.geteuid() != 0:
         print("SKIPPED: system tests need root, because they build real isolates")
         sys.exit(77)
+    turn = turns.take_turn(alone)
     if not os.path.exists(os.path.join(IMAGE, "image.erofs")):
         print(f"FAILED: there is no image in {IMAGE}; `make test` builds it")
         sys.exit(1)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    reporting.main()
+    try:
+        reporting.main()
+    finally:
+        turn.close()

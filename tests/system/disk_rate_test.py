@@ -89,4 +89,4 @@ if __name__ == "__main__":
     if not io_is_in_v2():
         print("SKIPPED: the io controller is not in the version 2 tree, so there are no disk rates")
         sys.exit(77)
-    atoll.main()
+    atoll.main(alone=True)

@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 import atoll
+import traces
 
 PROGRAM = os.path.join(atoll.BIN, "atoll")
 COVER_PROC = "mount -t tmpfs x /proc/sys/fs && exec \"$@\""
@@ -148,6 +149,12 @@ class Doctor(unittest.TestCase):
 
 
 class DoctorBesideAServer(atoll.SystemTest):
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        if not glob.glob(f"{traces.REGISTRY}/*"):
+            assert not os.path.exists(traces.REGISTRY), "left behind (never retried)"
+
     def test_a_running_server_is_asked(self):
         _, jail, findings = examine(state=self.atoll.directory)
         self.assertTrue(jail["usable"])
@@ -156,4 +163,4 @@ class DoctorBesideAServer(atoll.SystemTest):
 
 
 if __name__ == "__main__":
-    atoll.main()
+    atoll.main(alone=True)

@@ -96,4 +96,4 @@ class Load(egress_case.EgressCase):
 if __name__ == "__main__":
     if os.geteuid() == 0:
         INTERNET.enter()
-    atoll.main()
+    atoll.main(alone=True)

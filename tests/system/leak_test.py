@@ -18,7 +18,7 @@ class Leak(atoll.SystemTest):
         self.atoll.delete(sandbox)
 
     def held(self):
-        return {**atoll.inventory(), **self.atoll.fds(), "layers": self.atoll.subvolumes(),
+        return {**self.atoll.inventory(), **self.atoll.fds(), "layers": self.atoll.subvolumes(),
                 "agents": os.listdir(os.path.join(self.atoll.run_directory, "agents")),
                 "isolates": os.listdir(os.path.join(self.atoll.run_directory, "isolates")),
                 "outputs": os.listdir(os.path.join(self.atoll.directory, "daemon", "outputs"))}

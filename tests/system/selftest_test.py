@@ -214,4 +214,4 @@ class Selftest(atoll.SystemTest):
 
 
 if __name__ == "__main__":
-    atoll.main()
+    atoll.main(alone=True)

@@ -365,7 +365,6 @@ class KilledAtEveryStage(atoll.SystemTest):
 
     @classmethod
     def setUpClass(cls):
-        cls.before = atoll.settled()
         cls.atoll = atoll.Atoll()
         cls.atoll.cli("template", "add", atoll.IMAGE)
         crash = os.path.join(cls.atoll.run_directory, "crash")

@@ -70,7 +70,6 @@ class Installed(atoll.Atoll):
 class Upgrade(atoll.SystemTest):
     @classmethod
     def setUpClass(cls):
-        cls.before = atoll.settled()
         cls.atoll = Installed().up()
 
     def setUp(self):
@@ -218,7 +217,6 @@ class Upgrade(atoll.SystemTest):
 class Keep(atoll.SystemTest):
     @classmethod
     def setUpClass(cls):
-        cls.before = atoll.settled()
         cls.atoll = atoll.Atoll().up("--keep")
 
     def test_sigterm_leaves_sandboxes_to_the_next_up(self):

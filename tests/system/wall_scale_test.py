@@ -75,7 +75,7 @@ class WallScale:
         self.each(lambda client, box: client.delete(box), boxes)
 
     def held(self):
-        return {**atoll.inventory(), **self.atoll.fds(), "layers": self.atoll.subvolumes(),
+        return {**self.atoll.inventory(), **self.atoll.fds(), "layers": self.atoll.subvolumes(),
                 "agents": os.listdir(os.path.join(self.atoll.run_directory, "agents")),
                 "isolates": os.listdir(os.path.join(self.atoll.run_directory, "isolates"))}
 
@@ -104,4 +104,4 @@ class MicrovmScale(WallScale, atoll.ImageTest):
 
 
 if __name__ == "__main__":
-    atoll.main()
+    atoll.main(alone=True)
