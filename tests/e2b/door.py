@@ -20,11 +20,17 @@ def has_image(name):
 
 
 class DoorTest(atoll.SystemTest):
-    variables: dict
+    prepared = None  # the Atoll that has the templates and the key
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        if DoorTest.prepared is not cls.atoll:
+            cls.prepare()
+
+    @classmethod
+    def prepare(cls):
+        DoorTest.prepared = cls.atoll
         for name in ALIASES:
             with tempfile.TemporaryDirectory() as directory:
                 real = os.path.join(IMAGES, name)
@@ -32,11 +38,11 @@ class DoorTest(atoll.SystemTest):
                 cls.atoll.cli("template", "add", folder)
         made = cls.atoll.request("POST", "/v1/keys", {"e2b": True}).json
         url = f"http://{cls.atoll.address}"
-        cls.variables = {"E2B_API_KEY": made["key"], "E2B_API_URL": url, "E2B_SANDBOX_URL": url,
-                         "E2B_VOLUME_API_URL": url}
+        variables = {"E2B_API_KEY": made["key"], "E2B_API_URL": url, "E2B_SANDBOX_URL": url,
+                     "E2B_VOLUME_API_URL": url}
         if has_image("base"):
-            cls.variables["ATOLL_E2B_BASE"] = "1"
-        os.environ.update(cls.variables)
+            variables["ATOLL_E2B_BASE"] = "1"
+        os.environ.update(variables)
 
     @staticmethod
     def renamed(directory, name):

@@ -22,6 +22,8 @@ from e2b import AsyncSandbox, CommandExitException, Sandbox, SandboxQuery  # noq
 
 
 class Client(door.DoorTest):
+    shared = True
+
     def create(self, **options):
         sandbox = Sandbox.create(timeout=120, **options)
         self.addCleanup(sandbox.kill)
@@ -335,6 +337,8 @@ class Volumes(Client):
 
 
 class Commands(door.DoorTest):
+    shared = True
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -445,6 +449,8 @@ class Commands(door.DoorTest):
 
 
 class Files(door.DoorTest):
+    shared = True
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -587,6 +593,8 @@ class Files(door.DoorTest):
 
 
 class Asynchronous(door.DoorTest):
+    shared = True
+
     def test_the_same_without_threads(self):
         async def use():
             sandbox = await AsyncSandbox.create(timeout=120)

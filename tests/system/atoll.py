@@ -310,10 +310,13 @@ class Atoll:
 
 
 class SystemTest(unittest.TestCase):
-    """One Atoll for the tests of a class, of which nothing may be there after it."""
+    """One Atoll for the tests of a class, of which nothing may be there after it. Classes of a file
+    that are `shared` and start it alike have one for all of them, each without sandboxes of the
+    one before."""
     atoll: Atoll
     pool = False
     toolbox = False
+    shared = False
 
     @classmethod
     def up_options(cls):
@@ -321,13 +324,39 @@ class SystemTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
+        kind = (cls.up_options(), cls.pool, cls.toolbox)
+        if cls.shared and Kept.kind == kind:
+            cls.atoll = Kept.atoll
+            return
+        Kept.end()
         cls.atoll = Atoll().up(*cls.up_options(), pool=cls.pool, toolbox=cls.toolbox)
+        if cls.shared:
+            Kept.kind, Kept.atoll = kind, cls.atoll
+            unittest.addModuleCleanup(Kept.end)
 
     @classmethod
     def tearDownClass(cls):
-        directory = cls.atoll.directory
-        cls.atoll.destroy()
-        assert not os.path.exists(directory)
+        if Kept.atoll is not cls.atoll:
+            destroy(cls.atoll)
+            return
+        for left in cls.atoll.request("GET", "/v1/sandboxes?limit=1000").json["sandboxes"]:
+            cls.atoll.delete(left["id"])
+
+
+class Kept:
+    """The Atoll of the classes that share one."""
+    kind, atoll = None, None
+
+    @classmethod
+    def end(cls):
+        kept, cls.kind, cls.atoll = cls.atoll, None, None
+        if kept:
+            destroy(kept)
+
+
+def destroy(atoll):
+    atoll.destroy()
+    assert not os.path.exists(atoll.directory)
 
 
 class ImageTest(SystemTest):

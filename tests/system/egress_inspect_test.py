@@ -32,6 +32,8 @@ def fetch(url, method="GET", data=None, headers={}, context=None):
 
 
 class Seen(egress_case.EgressCase):
+    shared = True
+
     def python(self, sandbox, code):
         done = self.atoll.python(sandbox, FETCH + code)
         self.assertEqual(done["verdict"], "ok", done)

@@ -33,7 +33,11 @@ def connect(to, proxy="198.18.0.1"):
 """
 
 
-class Ranges(egress_case.EgressCase):
+class RulesCase(egress_case.EgressCase):
+    shared = True
+
+
+class Ranges(RulesCase):
     def dial(self, sandbox, *calls):
         return self.run_inside(sandbox, DIAL + "".join(f"print({call})\n" for call in calls))
 
@@ -108,7 +112,7 @@ class Ranges(egress_case.EgressCase):
         self.assertEqual(self.dial(sandbox, "tcp('10.9.9.9', 80)"), ["ConnectionRefusedError"])
 
 
-class Proxy(egress_case.EgressCase):
+class Proxy(RulesCase):
     def test_connect_is_decided_as_any_connection(self):
         rules = [{"allow": "allowed.example", "ports": [80, 443, 2222], "protocol": "auto"},
                  {"allow": "10.9.9.9", "ports": [80], "protocol": "tcp"}]
@@ -224,7 +228,7 @@ print(ask("/p", "allowed.example"))
         self.assertIn(b"ConnectionResetError", self.atoll.output(sandbox, started["id"]))
 
 
-class Budgets(egress_case.EgressCase):
+class Budgets(RulesCase):
     SEND = DIAL + r"""
 def push(port, count):
     sent = 0
@@ -362,7 +366,7 @@ print(time.monotonic() - begin)
             self.assertEqual((answer.status, answer.json["error"]["code"]), (400, code), network)
 
 
-class Learning(egress_case.EgressCase):
+class Learning(RulesCase):
     def test_allows_nothing_and_prints_what_would(self):
         sandbox = self.atoll.create(network={"mode": "learn"})["id"]
         connections, questions = len(INTERNET.connections), len(INTERNET.questions)
@@ -416,7 +420,7 @@ s, status = connect("a.wild.example:8443"); s.sendall(b"\x16\x03\x01"); print(st
         self.assertEqual(learned, {"allow": []})
 
 
-class Packages(egress_case.EgressCase):
+class Packages(RulesCase):
     """pip, against an index of this test: what a policy for a mirror is for."""
 
     @staticmethod
@@ -486,7 +490,7 @@ class Packages(egress_case.EgressCase):
         self.assertEqual(lines, ["42"])
 
 
-class Tunnels(egress_case.EgressCase):
+class Tunnels(RulesCase):
     """Tools that carry data in questions, from Debian."""
 
     def tool(self, sandbox, path):

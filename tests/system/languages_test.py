@@ -9,6 +9,8 @@ import atoll
 
 
 class LanguageTest(atoll.ImageTest):
+    shared = True
+
     def ask(self, **fields):
         return self.atoll.request("POST", "/v1/run", {"template": self.template, **fields})
 

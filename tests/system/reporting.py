@@ -16,11 +16,15 @@ import time
 import unittest
 
 CLASS_FIXTURE = re.compile(r"(?:setUpClass|tearDownClass) \((?:[\w.]*\.)?(\w+)\)")
+MODULE_FIXTURE = re.compile(r"(setUpModule|tearDownModule) ")
 
 
 class Report:
     def __init__(self, path):
-        self.file = open(path, "w", encoding="utf-8", buffering=1) if path else None
+        self.file = None
+        if path:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            self.file = open(path, "w", encoding="utf-8", buffering=1)
 
     def write(self, **event):
         if self.file:
@@ -28,8 +32,8 @@ class Report:
 
 
 def name_of(test):
-    """Class and method; of a failed class the class."""
-    found = CLASS_FIXTURE.match(test.id())
+    """Class and method; of a failed class the class, of a failed end of all classes that."""
+    found = CLASS_FIXTURE.match(test.id()) or MODULE_FIXTURE.match(test.id())
     return found[1] if found else ".".join(test.id().split(".")[-2:])
 
 
