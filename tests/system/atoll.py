@@ -2,7 +2,7 @@
 
 Every test that creates ends by looking for traces of its Atoll (processes, mounts, cgroups,
 network namespaces, loop devices, uid ranges, files): there must be none. What any of them left on
-the machine is looked for once, when all have ended (host_look.py).
+the host is looked for once, when all have ended (host_look.py).
 """
 import fcntl
 import glob
@@ -67,7 +67,7 @@ def lock_holder(path):
 
 
 def inventory():
-    """What a leak would change, on the whole machine: of tests that run alone (main)."""
+    """What a leak would change, on the whole host: of tests that run alone (main)."""
     return {kind: len(entries) for kind, entries in traces.of_host().items()}
 
 
@@ -401,11 +401,12 @@ class ImageTest(SystemTest):
 
 
 def main(alone=False):
-    """Alone: no tests of others run meanwhile, on the whole machine (turns.py)."""
+    """Alone: no tests of others run meanwhile, on the whole host (turns.py). The long tests are,
+    because they have limits of time."""
     if os.geteuid() != 0:
         print("SKIPPED: system tests need root, because they build real isolates")
         sys.exit(77)
-    turn = turns.take_turn(alone)
+    turn = turns.take_turn(alone or bool(os.environ.get("ATOLL_TEST_LONG")))
     if not os.path.exists(os.path.join(IMAGE, "image.erofs")):
         print(f"FAILED: there is no image in {IMAGE}; `make test` builds it")
         sys.exit(1)
