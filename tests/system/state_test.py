@@ -497,9 +497,11 @@ class Snapshots(atoll.SystemTest):
         # What was kept by itself goes with its sandbox; what was asked for stays.
         self.assertEqual(len(self.call("GET", "/v1/snapshots")["snapshots"]), 2)
         self.atoll.delete(child)
-        self.atoll.create(ttl_ms=1)
+        expired = self.atoll.create(ttl_ms=1)["id"]
         atoll.wait_for("the sweep", lambda: [row["id"] for row in self.call(
             "GET", "/v1/snapshots")["snapshots"]] == [foreign])
+        atoll.wait_for("the end of the expired one", lambda: self.atoll.request(
+            "GET", f"/v1/sandboxes/{expired}").status == 404)
 
     def changes(self, path):
         found = self.call("GET", path)

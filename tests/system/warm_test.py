@@ -170,19 +170,21 @@ class WarmTest(atoll.SystemTest):
         self.atoll.delete(made)
 
     def test_many_at_once(self):
-        results = []
+        answers = []
 
         def one():
             client = atoll.Atoll(self.atoll.directory)
-            answer = client.request("POST", "/v1/run", {"template": "python", "code": "print(3)"})
-            results.append((answer.status, answer.json.get("stdout")))
+            answers.append(client.request("POST", "/v1/run", {"template": "python",
+                                                              "code": "print(3)"}))
             client.close()
         threads = [threading.Thread(target=one) for _ in range(30)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(results, [(200, "3\n")] * 30)
+        wrong = [answer.body for answer in answers
+                 if (answer.status, answer.json.get("stdout")) != (200, "3\n")]
+        self.assertEqual((len(answers), wrong), (30, []))
 
 
 if __name__ == "__main__":
