@@ -42,6 +42,7 @@ SLOW = int(os.environ.get("ATOLL_TEST_SLOW", "1"))
 # Machines are emulated, and none is tried with KVM, which would come and go by itself, unless this
 # says that KVM works here.
 KVM = os.environ.get("ATOLL_TEST_KVM") == "1"
+MOST_IDLE = 30.0  # seconds in which a connection is used again; after 75 the server closes it
 
 
 def wait_for(what, condition, seconds=60.0):
@@ -109,7 +110,7 @@ class Atoll:
         self.directory = directory or tempfile.mkdtemp(prefix="atoll-system-")
         os.chmod(self.directory, 0o755)
         self.run_directory = os.path.join(self.directory, "run")
-        self.connection = None
+        self.connection, self.used_at = None, 0.0
 
     def cli(self, *arguments, check=True, **options):
         return self.run_cli(os.path.join(BIN, "atoll"), arguments, check, options)
@@ -231,12 +232,15 @@ class Atoll:
         return sorted(os.listdir(self.pool))
 
     def request(self, method, path, body=None, key=None, headers=None):
-        """One request on a kept connection; a connection that broke is made anew."""
+        """One request on a kept connection; one that broke, or that the server may be about to
+        close because it was idle, is made anew."""
         sent = {"Authorization": f"Bearer {key or self.key}", **(headers or {})}
         data = None
         if body is not None:
             data = body if isinstance(body, (bytes, str)) else json.dumps(body)
             sent.setdefault("Content-Type", "application/json")
+        if time.monotonic() - self.used_at > MOST_IDLE:
+            self.close()
         if self.connection is None:
             host, port = self.address.rsplit(":", 1)
             self.connection = http.client.HTTPConnection(host, int(port), timeout=120)
@@ -248,7 +252,9 @@ class Atoll:
                     raise
                 # A refusal may come before the whole body was read: it is there to be read.
             response = self.connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
+            answer = Answer(response.status, response.headers, response.read())
+            self.used_at = time.monotonic()
+            return answer
         except (OSError, http.client.HTTPException):
             self.close()
             raise
