@@ -106,11 +106,13 @@ class Answer:
 
 
 class Atoll:
+    used_at = 0.0  # when the connection was, last
+
     def __init__(self, directory=None):
         self.directory = directory or tempfile.mkdtemp(prefix="atoll-system-")
         os.chmod(self.directory, 0o755)
         self.run_directory = os.path.join(self.directory, "run")
-        self.connection, self.used_at = None, 0.0
+        self.connection = None
 
     def cli(self, *arguments, check=True, **options):
         return self.run_cli(os.path.join(BIN, "atoll"), arguments, check, options)
