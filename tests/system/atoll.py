@@ -204,6 +204,11 @@ class Atoll:
     def key(self):
         return read(os.path.join(self.directory, "daemon", "local.key")).strip()
 
+    def groups(self, pattern):
+        """Of its sandboxes, in all hierarchies: "*/run" is of each."""
+        own = f"/sys/fs/cgroup/**/atoll/{traces.run_tag(self.run_directory)}/{pattern}"
+        return glob.glob(own, recursive=True)
+
     @property
     def daemon_pid(self):
         return lock_holder(os.path.join(self.run_directory, "daemon", "atolld.lock"))

@@ -1,6 +1,5 @@
 """Pools of sandboxes with a kernel of their own: one is laid down, and all others begin with its
 memory."""
-import glob
 import os
 import time
 
@@ -58,7 +57,7 @@ class WallPool(WallClock):
     def wait_full(self):
         """Until one waits in the pool, which then stands still."""
         def waiting():
-            frozen = glob.glob("/sys/fs/cgroup/**/atoll/*/*/run/2/cgroup.freeze", recursive=True)
+            frozen = self.atoll.groups("*/run/2/cgroup.freeze")
             metrics = self.atoll.request("GET", "/metrics").body.decode()
             full = "\natoll_warm_pool_size 5\n" in metrics  # and the four jails of `python`
             return full and [path for path in frozen if atoll.read(path).strip() == "1"]
@@ -108,7 +107,7 @@ class WallPool(WallClock):
 
         def poised():
             """It runs, where what is laid down has ended and what is in the pool stands still."""
-            leaves = glob.glob("/sys/fs/cgroup/**/atoll/*/*/run/2/cgroup.procs", recursive=True)
+            leaves = self.atoll.groups("*/run/2/cgroup.procs")
             return [leaf for leaf in leaves if atoll.read(leaf).strip()
                     and atoll.read(leaf.replace("cgroup.procs", "cgroup.freeze")) == "0\n"]
         atoll.wait_for("one that is poised", poised)
