@@ -14,6 +14,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 
 option(ATOLL_SANITIZE "build with address and undefined-behaviour sanitizers" OFF)
+option(ATOLL_COVERAGE "count which lines run (clang only), for tools/coverage" OFF)
 
 # What one clone compiled need not be compiled in another: paths of the clone are no part of a key, and a precompiled
 # header counts by its content.
@@ -45,6 +46,13 @@ if(ATOLL_SANITIZE)
   target_link_options(atoll_options INTERFACE -fsanitize=address,undefined)
 else()
   target_compile_definitions(atoll_options INTERFACE $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
+endif()
+
+if(ATOLL_COVERAGE)
+  # Counters live in the mapped profile file: a child that is killed or calls _exit() has counted too.
+  target_compile_options(atoll_options INTERFACE -fprofile-instr-generate -fcoverage-mapping
+    "SHELL:-mllvm -runtime-counter-relocation")
+  target_link_options(atoll_options INTERFACE -fprofile-instr-generate)
 endif()
 
 # What `make test` runs with sanitizers: what reads bytes of strangers, in folders that compile in

@@ -58,7 +58,7 @@ def text_block(text):
 
 
 def page(about, cases, runs, coverage=None):
-    """`runs` are earlier ones, oldest first."""
+    """`runs` are earlier ones, oldest first; `coverage` is what build/coverage.json says."""
     bad = [case for case in cases if case.is_bad]
     flaky = [case for case in cases if case.outcome == FLAKY]
     skipped = [case for case in cases if case.outcome == SKIPPED]
@@ -91,8 +91,10 @@ def page(about, cases, runs, coverage=None):
         table("Skipped", ("test", "why"), [(case.name, case.message) for case in skipped]),
     ]
     if coverage:
-        parts.append(table("Lines that unit tests run", ("folder", "percent"),
-                           sorted(coverage.items())))
+        parts.append(table("Lines that a folder's unit tests run (make coverage)",
+                           ("folder", "percent", "lines", "at commit"),
+                           [(folder, one["percent"], one["lines"], one["commit"])
+                            for folder, one in sorted(coverage.items())]))
     return "\n".join(parts) + "</html>\n"
 
 

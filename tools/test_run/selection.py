@@ -19,6 +19,11 @@ def folders_of(root):
                   if os.path.exists(os.path.join(root, "src", name, "CMakeLists.txt")))
 
 
+def has_unit_tests(root, folder):
+    return any(name.endswith("_test.cc") for _, _, names in
+               os.walk(os.path.join(root, "src", folder)) for name in names)
+
+
 def users_of(deps):
     """By src/DEPS: {folder: folders that include it}; a sub-folder counts as its folder."""
     users = {}
