@@ -1,4 +1,4 @@
-"""Markdown: exactly one title, and links to files that exist."""
+"""Markdown: exactly one title, links to files that exist; how-to pages name files that exist."""
 
 import posixpath
 import re
@@ -9,6 +9,10 @@ LINK = re.compile(r"\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
 REFERENCE = re.compile(r"\s{0,3}\[[^\]]+\]:\s*<?(\S+?)>?(?:\s|$)")
 CODE_SPAN = re.compile(r"(`+).*?\1")
 FENCE = re.compile(r"\s*(```+|~~~+)")
+SPAN_TEXT = re.compile(r"(`+)(.*?)\1")
+HOWTO = "docs/internals/howto/"
+FILE_NAME = re.compile(r"[\w.-]+(/[\w.-]+)*/?\Z")
+FILE_ENDING = re.compile(r"[A-Za-z].*\.(cc|h|py|md|toml|json|txt|tsv|sh)\Z")
 ELSEWHERE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|#|//")
 
 
@@ -20,6 +24,8 @@ def check(tree):
 
 def check_document(tree, file):
     titles = []
+    if file.path.startswith(HOWTO):
+        yield from check_named_files(tree, file)
     for number, line in prose_lines(file):
         if re.match(r"#\s", line):
             titles.append(number)
@@ -32,8 +38,26 @@ def check_document(tree, file):
         yield Finding(file.path, number, "second title in one document")
 
 
+def check_named_files(tree, file):
+    """Words of code spans that look like files of the tree: below one of its directories, or with
+    the ending of a source."""
+    for number, line in lines_outside_blocks(file):
+        words = [word for _, span in SPAN_TEXT.findall(line) for word in span.split()]
+        for name in words:
+            below_ours = "/" in name and name.split("/")[0] in tree.directories
+            if not FILE_NAME.match(name) or not (below_ours or FILE_ENDING.match(name)):
+                continue
+            if name.rstrip("/") not in tree.paths | tree.directories:
+                yield Finding(file.path, number, f"names {name}, which does not exist")
+
+
 def prose_lines(file):
     """Numbered lines outside of code blocks, without code spans."""
+    for number, line in lines_outside_blocks(file):
+        yield number, CODE_SPAN.sub("", line)
+
+
+def lines_outside_blocks(file):
     fence = None
     for number, line in enumerate(file.lines, 1):
         mark = FENCE.match(line)
@@ -43,7 +67,7 @@ def prose_lines(file):
             if mark and mark[1].startswith(fence):
                 fence = None
         else:
-            yield number, CODE_SPAN.sub("", line)
+            yield number, line
 
 
 def resolves(tree, file, target):
