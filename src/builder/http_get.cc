@@ -1,7 +1,7 @@
 #include "builder/http_get.h"
 
-#include <curl/curl.h>
 #include <chrono>
+#include <curl/curl.h>
 #include <memory>
 #include <optional>
 #include <thread>

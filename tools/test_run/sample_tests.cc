@@ -1,8 +1,9 @@
 // Tests that end in every way there is, for test_run_test.
-#include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <gtest/gtest.h>
 
 TEST(Sample, Passes) {}
 TEST(Sample, Fails) { EXPECT_EQ(6 * 7, 54); }
