@@ -44,7 +44,7 @@ TEST(Fd, MoveLeavesOneOwner) {
   int number = open_null();
   Fd first(number);
   Fd second(std::move(first));
-  EXPECT_FALSE(first.valid());
+  EXPECT_FALSE(first.valid());  // NOLINT(bugprone-use-after-move): what a move leaves is tested
   EXPECT_EQ(second.get(), number);
   EXPECT_TRUE(is_open(number));
 }

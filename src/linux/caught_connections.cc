@@ -88,6 +88,7 @@ Result<Fd> load_program(int map, int own) {
       /* 8 */ instruction(kEqual, BPF_REG_2, 0, to_end(8), kLoopbackNetwork),
       /* 9 */ instruction(BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, kKeyOffset, 0),
       /* 10 */ copy(BPF_REG_2, BPF_REG_10),
+      // NOLINTNEXTLINE(misc-redundant-expression): BPF_ADD and BPF_K are both 0
       /* 11 */ instruction(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, kKeyOffset),
       /* 12 */ instruction(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
       /* 13 */ instruction(0, 0, 0, 0, 0),

@@ -155,8 +155,8 @@ TEST(ClosedNetwork, HandsConnectionsToNamesToItsSocket) {
             "");
 }
 
-std::string try_ranges(const Fd& listener, std::vector<std::string> open,
-                       std::vector<std::string> closed) {
+std::string try_ranges(const Fd& listener, const std::vector<std::string>& open,
+                       const std::vector<std::string>& closed) {
   for (const std::string& text : open) {
     int error = try_connect(text.c_str(), 443);
     if (error != 0) return text + " is closed: " + std::to_string(error) + "\n";
@@ -211,7 +211,7 @@ TEST(ClosedNetwork, OpensRangesAndNoOthers) {
                             half[] = {128, 0, 0, 0};
         const unsigned char eight[16] = {0xfd}, all[16] = {};
         std::string wrong;
-        auto open = [&](std::vector<AddressPrefix> ranges) {
+        auto open = [&](const std::vector<AddressPrefix>& ranges) {
           auto opened = open_ranges(open_ranges_of(ranges));
           if (!opened) wrong += opened.error().message() + "\n";
         };

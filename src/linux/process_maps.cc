@@ -31,7 +31,8 @@ bool parse_line(std::string_view line, MappedArea& area) {
   area.shared = line[3] == 's';
   line.remove_prefix(5);
   if (!take_number(line, area.offset, ' ')) return false;
-  if (!take_word(line) || !take_word(line)) return false;  // the device and the inode
+  for (int word = 0; word < 2; ++word)  // the device and the inode
+    if (!take_word(line)) return false;
   size_t name = line.find_first_not_of(' ');
   if (name != line.npos) area.name = line.substr(name);
   return area.start < area.end;
