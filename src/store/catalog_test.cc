@@ -365,7 +365,7 @@ TEST_F(CatalogTest, RevokedKeyIsNotFoundButListed) {
 }
 
 TEST_F(CatalogTest, ReplacedKeyIsTheOnlyOneOfItsName) {
-  auto key = [](std::string id, std::string name) {
+  auto key = [](const std::string& id, const std::string& name) {
     return KeyRow{.id = id,
                   .tenant = kLocalTenant,
                   .name = name,

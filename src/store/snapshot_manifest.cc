@@ -73,7 +73,8 @@ Result<SnapshotManifest> decode_body(std::string_view body) {
 }  // namespace
 
 Error refuse_snapshot(std::string why) {
-  return Error(Code::kCorrupt, "not a good snapshot: " + why).with_reason("snapshot_refused");
+  return Error(Code::kCorrupt, "not a good snapshot: " + std::move(why))
+      .with_reason("snapshot_refused");
 }
 
 uint64_t SnapshotManifest::stored_bytes() const {

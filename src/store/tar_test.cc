@@ -68,8 +68,8 @@ TEST(Tar, WhatWasWrittenIsReadAgain) {
 }
 
 TEST(Tar, WhatIsNoArchiveIsRefused) {
-  for (std::string bytes : {std::string(""), std::string("hello"), std::string(5000, 'x'),
-                            std::string("PK\x03\x04") + std::string(1000, 'z')}) {
+  for (const std::string& bytes : {std::string(""), std::string("hello"), std::string(5000, 'x'),
+                                   std::string("PK\x03\x04") + std::string(1000, 'z')}) {
     Fd fd = file_with(bytes);
     auto reader = TarReader::open(fd.get());
     if (!reader) {
