@@ -43,8 +43,9 @@ TEST(Farewell, IsWhatItWas) {
   ASSERT_TRUE(said.ok());
   EXPECT_EQ(said->version, 2);
   EXPECT_EQ(said->cause, Cause::kMemory);
-  for (std::string payload : {std::string(), std::string("\x02\x00", 2),
-                              std::string("\x02\x00\x01", 3), std::string("\x02\x00\x05\x00", 4)})
+  for (const std::string& payload :
+       {std::string(), std::string("\x02\x00", 2), std::string("\x02\x00\x01", 3),
+        std::string("\x02\x00\x05\x00", 4)})
     EXPECT_FALSE(decode_farewell(payload).ok()) << payload.size();
 }
 

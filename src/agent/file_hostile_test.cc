@@ -38,7 +38,7 @@ TEST_P(HostileFiles, RemoveManagesDeepAndWideTrees) {
 }
 
 TEST_P(HostileFiles, StrangeNamesAreNames) {
-  for (std::string name :
+  for (const std::string& name :
        {std::string("new\nline"), std::string("\xff\xfe"), std::string("a b\t\x01"),
         std::string(255, 'n'), std::string("-rf"), std::string("...")}) {
     ASSERT_EQ(channels_.write(at(name), "x").error(), 0) << name;

@@ -46,8 +46,8 @@ struct Taken {
 
 class Taker {
  public:
-  Taker(pid_t pid, int control, TracedProcess process)
-      : proc_("/proc/" + std::to_string(pid)), control_(control), process_(std::move(process)) {}
+  Taker(pid_t pid, int control, const TracedProcess& process)
+      : proc_("/proc/" + std::to_string(pid)), control_(control), process_(process) {}
 
   Result<void> look();
   Result<void> write(int output);
@@ -158,7 +158,7 @@ Result<void> Taker::ask_signals() {
   uint64_t scratch = (taken_.header.registers.rsp - kScratchDistance) / 64 * 64;
   for (int i = 0; i < kSignalCount; ++i) {
     ImprintAction& action = taken_.header.actions[i];
-    auto number = static_cast<uint64_t>(i + 1);
+    auto number = static_cast<uint64_t>(i) + 1;
     ATOLL_TRY_VOID(process_.call({SYS_rt_sigaction, number, 0, scratch, sizeof action.mask}));
     auto at = static_cast<off_t>(scratch);
     if (pread(memory_.get(), &action, sizeof action, at) != sizeof action)
@@ -363,7 +363,7 @@ Result<void> Taker::write(int output) {
 Result<void> take_imprint(pid_t pid, int control, int output) {
   ATOLL_TRY_VOID(await_waiting(pid, control));
   ATOLL_TRY(TracedProcess process, TracedProcess::stop(pid));
-  Taker taker(pid, control, std::move(process));
+  Taker taker(pid, control, process);
   ATOLL_TRY_VOID(taker.look());
   return taker.write(output);
 }
