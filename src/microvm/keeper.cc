@@ -273,8 +273,8 @@ Result<void> run_keeper() {
   Accelerator accelerator = accelerator_of(birth.guest);
   ATOLL_TRY_VOID(refuse_others_state(accelerator));
   auto state = open_file(state_file(accelerator), O_RDONLY | O_NOFOLLOW);
-  if (state) return keep_restored(std::move(room), std::move(*state));
-  return keep_booted(std::move(room), rate);
+  if (state) return keep_restored(room, std::move(*state));
+  return keep_booted(room, rate);
 }
 
 }  // namespace atl::microvm

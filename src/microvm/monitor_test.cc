@@ -108,8 +108,8 @@ TEST(Monitor, OneThatDoesNotStandStillInTimeGoesOnWhenItDoes) {
 }
 
 TEST(Monitor, WhatFailsOrIsNoAnswerIsAnError) {
-  for (std::string answer : {std::string("{\"error\": {\"desc\": \"no\"}}\r\n"),
-                             std::string("nonsense\r\n"), std::string(200'000, 'x')}) {
+  for (const std::string& answer : {std::string("{\"error\": {\"desc\": \"no\"}}\r\n"),
+                                    std::string("nonsense\r\n"), std::string(200'000, 'x')}) {
     Qemu qemu({kGreeting, kDone, answer});
     auto monitor = Monitor::open(qemu.take_socket());
     ASSERT_TRUE(monitor.ok());
