@@ -119,7 +119,10 @@ class Parser {
   }
 
   Result<void> take_value(char letter, std::string value) {
-    if (letter == 'D') line_.directory = std::move(value);
+    if (letter == 'D') {
+      line_.directory = std::move(value);
+      return {};
+    }
     if (letter != 'u') return {};
     // "#5" is a number; without it the agent would take digits for one too.
     bool number = value.starts_with('#');

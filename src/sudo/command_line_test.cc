@@ -33,30 +33,32 @@ TEST(CommandLine, TakesOptionsOnlyBeforeTheCommand) {
 }
 
 TEST(CommandLine, TakesUsersInEveryWriting) {
-  for (Words words :
+  for (const Words& words :
        {Words{"-uuser", "x"}, {"-nu", "user", "x"}, {"--user=user", "x"}, {"--user", "user", "x"}})
     EXPECT_EQ(parse(words)->user, "user");
-  for (Words words : {Words{"x"}, {"-u", "root", "x"}}) EXPECT_EQ(parse(words)->user, "root");
+  for (const Words& words : {Words{"x"}, {"-u", "root", "x"}})
+    EXPECT_EQ(parse(words)->user, "root");
   EXPECT_EQ(parse({"-u#0", "x"})->user, "0");
   EXPECT_EQ(parse({"-u", "nobody", "x"})->user, "nobody") << "the agent knows who there is";
-  for (Words words : {Words{"-u"},
-                      {"--user"},
-                      {"-u", "", "x"},
-                      {"-u", "#", "x"},
-                      {"-u", "0", "x"},
-                      {"-u", "#a", "x"},
-                      {"-u", "#1:0", "x"},
-                      {"-u", std::string(65, 'a'), "x"}})
+  for (const Words& words : {Words{"-u"},
+                             {"--user"},
+                             {"-u", "", "x"},
+                             {"-u", "#", "x"},
+                             {"-u", "0", "x"},
+                             {"-u", "#a", "x"},
+                             {"-u", "#1:0", "x"},
+                             {"-u", std::string(65, 'a'), "x"}})
     EXPECT_FALSE(parse(words).ok());
 }
 
 TEST(CommandLine, RefusesWhatItDoesNotKnow) {
-  for (Words words : {Words{}, {"-x", "ls"}, {"--nothing", "ls"}, {"-g", "root", "ls"}, {"-n"}})
+  for (const Words& words :
+       {Words{}, {"-x", "ls"}, {"--nothing", "ls"}, {"-g", "root", "ls"}, {"-n"}})
     EXPECT_FALSE(parse(words).ok());
 }
 
 TEST(CommandLine, HasNothingToDoForThePassword) {
-  for (Words words : {Words{"-v"}, {"-l"}, {"-k"}, {"-K"}, {"--validate"}})
+  for (const Words& words : {Words{"-v"}, {"-l"}, {"-k"}, {"-K"}, {"--validate"}})
     EXPECT_EQ(parse(words)->mode, Mode::kNothing);
   EXPECT_EQ(parse({"-k", "ls"})->mode, Mode::kCommand);
 }
