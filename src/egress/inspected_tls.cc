@@ -97,7 +97,7 @@ void InspectedTls::end(const std::string& reason) {
 }
 
 Task<void> InspectedTls::refuse(Error error) {
-  std::string reason(error.reason());
+  const std::string& reason = error.reason();
   (void)gate_.record(guard_.refusal(AuditEvent::kRequest, error));
   is_refusing_ = true;
   if (end_reason_.empty()) end_budget_ = error.field();

@@ -30,7 +30,7 @@ Error unknown(const std::string& field) {
   return invalid(field, "is unknown").with_reason("unknown_field");
 }
 
-Error in_field(Error error, const std::string& field) {
+Error in_field(const Error& error, const std::string& field) {
   return invalid(field, "is refused: " + error.message());
 }
 
