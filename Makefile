@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart check one test test-long bench coverage format down clean install images
+.PHONY: help setup build quickstart check one test test-long bench lint coverage format down clean install images
 
 PREFIX ?= /usr/local
 PROGRAMS := atoll atolld atoll-warden atoll-agent atoll-sudo atoll-notary atoll-builder atoll-egress
@@ -49,6 +49,10 @@ bench: ## measure what SPECIFICATION.md promises, next to peers
 	@cmake --build --preset release
 	@$(MAKE) --no-print-directory images
 	@bench/run --chart docs/speed.svg
+
+lint: ## clang-tidy over what changed, or over everything: make lint ALL=1
+	@timeout 900 tools/setup lint
+	@tools/lint $(if $(ALL),--all)
 
 coverage: ## lines of each folder of src/ that its unit tests run; or FOLDERS="base store"
 	@timeout 900 tools/setup coverage
