@@ -10,11 +10,11 @@
 namespace atl::linux {
 
 struct ResourceUsage {
-  uint64_t cpu_us;        // since the group was made
-  uint64_t memory_bytes;  // what is charged to it, the cache included
-  uint64_t cache_bytes;   // of files, which the kernel takes back when it needs to
-  uint64_t disk_bytes;    // of its layer, as of the file system's last commit
-  uint64_t memory_kills;  // processes that the kernel killed at the memory limit, ended ones too
+  uint64_t cpu_us = 0;        // since the group was made
+  uint64_t memory_bytes = 0;  // what is charged to it, the cache included
+  uint64_t cache_bytes = 0;   // of files, which the kernel takes back when it needs to
+  uint64_t disk_bytes = 0;    // of its layer, as of the file system's last commit
+  uint64_t memory_kills = 0;  // processes ended at the memory limit, also those that are gone
 };
 
 // Of a version 2 group, whether or not it has the controller: the kernel counts anyway.
