@@ -7,6 +7,9 @@
 //   atolld → a byte       the disk was kept
 //   inside → kGoesOn      nothing was written until that byte came
 //
+// In place of kIsStill comes kCannot, and the end, when the kernel inside refuses to write down its
+// files: the runsc of Debian 13 does.
+//
 // A channel that is given up lets the files go on, and so does time. Without the last word the disk
 // may have been written while it was kept. Where there is no kernel of its own: EOPNOTSUPP.
 #pragma once
@@ -27,6 +30,7 @@ inline constexpr uint32_t kStillFiles = 0;  // in place of an exec's number
 inline constexpr uint32_t kLaidDown = UINT32_MAX;
 inline constexpr std::string_view kIsStill = "still\n";
 inline constexpr std::string_view kGoesOn = "goes on\n";
+inline constexpr std::string_view kCannot = "cannot\n";
 
 // What the agent of a machine sends where its RestNotes go, with the socket of the channel beside
 // it: that one asks.

@@ -25,6 +25,8 @@ void StillLayer::begin(Fd asker) {
 void StillLayer::take_answer(int system_errno) {
   if (!asked_ || kept_) return;
   kept_ = true;
+  // EIO: the sentry answered, and refused (Control::call).
+  if (system_errno == EIO) (void)write_all(asker_.get(), agent::kCannot);
   bool is_still = system_errno == 0 && write_all(asker_.get(), agent::kIsStill).ok();
   if (!is_still) end();
 }

@@ -54,9 +54,17 @@ TEST_F(StillLayerTest, IsStillWhenTheKeeperSaysSoAndIsForgottenWhenTaken) {
   EXPECT_FALSE(watches());
 }
 
-TEST_F(StillLayerTest, OfAKeeperThatCannotEndsTheAsker) {
+TEST_F(StillLayerTest, OfAKeeperThatFailsEndsTheAsker) {
+  Fd asker = ask();
+  layer_.take_answer(ENOSPC);
+  EXPECT_EQ(take(asker), "(end)");
+  EXPECT_EQ(told_, (Told{RelayKind::kKeepFiles, RelayKind::kFilesTaken}));
+}
+
+TEST_F(StillLayerTest, OfASentryThatRefusesSaysSo) {
   Fd asker = ask();
   layer_.take_answer(EIO);
+  EXPECT_EQ(take(asker), agent::kCannot);
   EXPECT_EQ(take(asker), "(end)");
   EXPECT_EQ(told_, (Told{RelayKind::kKeepFiles, RelayKind::kFilesTaken}));
 }

@@ -39,6 +39,8 @@ bool takes_bytes(const FileRequest& request) {
 constexpr std::string_view kStillPath = "still";
 // A file of this name is written while the others stand still.
 constexpr const char* kRestless = "/restless";
+// With a file of this name the kernel refuses to write its files down.
+constexpr const char* kStubborn = "/stubborn";
 
 std::string beneath(const std::string& path) { return path == "/" ? path : path + "/"; }
 
@@ -53,7 +55,7 @@ std::string FakeFiles::answer(const agent::Frame& frame) {
       return agent::encode(frame.number, agent::ChannelClose{EOPNOTSUPP, "open control"});
     Channel& still = channels_[frame.number];
     still.request.path = kStillPath;
-    still.out = agent::kIsStill;
+    still.out = contents_.contains(kStubborn) ? agent::kCannot : agent::kIsStill;
     return flush(frame.number);
   }
   auto found = channels_.find(frame.number);

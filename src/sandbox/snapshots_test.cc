@@ -225,6 +225,17 @@ TEST(Snapshots, OfAMachineThatWroteMeanwhileAreNone) {
   EXPECT_TRUE(list(bed).empty());
 }
 
+TEST(Snapshots, OfAKernelThatDoesNotWriteItsFilesDownAreRefused) {
+  SnapshotBed bed;
+  auto machine = create_machine(bed);
+  put_file(bed, *machine, "/stubborn", "");
+  auto kept = bed.run(bed.snapshots().cut(machine, {}));
+  ASSERT_FALSE(kept.ok());
+  EXPECT_EQ(kept.error().reason(), "not_behind_this_wall");
+  EXPECT_TRUE(bed.driver->snapshots.empty());
+  EXPECT_TRUE(list(bed).empty());
+}
+
 TEST(Snapshots, OfAPausedMachineAreRefused) {
   SnapshotBed bed;
   auto machine = create_machine(bed);

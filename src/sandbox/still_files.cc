@@ -11,6 +11,13 @@ constexpr std::chrono::seconds kWritingTime{60};
 constexpr std::chrono::seconds kAnswerTime{60};
 constexpr std::string_view kAbout = "have the files stand still";
 
+Error refused() {
+  return Error(Code::kUnsupported,
+               "have the files stand still: the gVisor of this sandbox does not write them down; "
+               "that of the template gvisor does")
+      .with_reason("not_behind_this_wall");
+}
+
 }  // namespace
 
 Task<Result<std::unique_ptr<StillFiles>>> StillFiles::begin(std::shared_ptr<Sandbox> sandbox) {
@@ -40,6 +47,7 @@ Task<Result<void>> StillFiles::expect(std::string_view word, std::chrono::second
     if (!bytes) co_return std::move(bytes).error();
     if (bytes->empty()) co_return file_error(ETIMEDOUT, kAbout);
     said += *bytes;
+    if (said == agent::kCannot) co_return refused();
   }
   if (said != word) co_return bad_answer("is malformed");
   co_return Result<void>();

@@ -354,6 +354,15 @@ def no_rest(service, isolation):
         equal((answer.status, answer.json["error"]["code"]), (400, "not_behind_this_wall"))
 
 
+def no_snapshots(service, isolation):
+    """Debian's runsc does not write the files of its sandboxes down."""
+    with Box(service, isolation) as box:
+        for path, body in (("/snapshots", {}), ("/fork", {"count": 1})):
+            answer = box.call("POST", path, body, expect=400)
+            equal(answer.json["error"]["code"], "not_behind_this_wall")
+        equal(box.run("echo well")["stdout"], "well\n")
+
+
 # What a wall does not do: the word for it in docs/isolation.md, and that it is refused.
 def limits_of_sentry(service, isolation):
     """A kernel that is a program cannot keep up with a bomb of forks or of memory: that may end its
@@ -389,4 +398,10 @@ DECLARED = {
             ("but bombs", limits_of_sentry),
     },
     "microvm": NOT_YET,
+}
+# docs/isolation.md is about the template gvisor. What gvisor-debian does not do in its place.
+DECLARED_OF_DEBIAN = {
+    "snapshots and forks have its files, and say what they do not carry":
+        ("refused", no_snapshots),
+    "is rolled back, and the rollback is undone": ("refused", no_snapshots),
 }
