@@ -35,6 +35,8 @@ target_compile_options(atoll_options INTERFACE
   # g++ 12 sees overlaps that are not there in std::string's operator+ (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   -fno-strict-aliasing -fstack-protector-strong -ffunction-sections -fdata-sections
+  # What a program says of its sources is the same in every clone.
+  -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=
   # g++ collects its garbage only when there is much of it: a tenth of its time.
   $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-expand=200 --param=ggc-min-heapsize=524288>)
 target_link_options(atoll_options INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now)
