@@ -213,14 +213,16 @@ TEST_P(AgentTerminal, FailureToStartIsSaidOnIt) {
 }
 
 TEST_P(AgentTerminal, SudoWorksOnIt) {
-  Start start = on_terminal(ATOLL_SUDO_PATH " sh -c 'id -u; stty size <&1'");
+  ReachableProgram sudo(ATOLL_SUDO_PATH);
+  Start start = on_terminal(sudo.path() + " sh -c 'id -u; stty size <&1'");
   EXPECT_EQ(run(start).out, "0\r\n24 80\r\n");
 }
 
 TEST_P(AgentTerminal, NobodyTypesIntoItFromInside) {
+  ReachableProgram caller(ATOLL_CALLER_PATH);
   for (unsigned long request : {TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS}) {
     Start start = on_terminal("");
-    start.arguments = {ATOLL_CALLER_PATH,       "call", std::to_string(SYS_ioctl), "0",
+    start.arguments = {caller.path(),           "call", std::to_string(SYS_ioctl), "0",
                        std::to_string(request), "x"};
     for (const char* user : {"user", "root"}) {
       start.user = user;
@@ -228,8 +230,8 @@ TEST_P(AgentTerminal, NobodyTypesIntoItFromInside) {
     }
   }
   Start harmless = on_terminal("");
-  harmless.arguments = {ATOLL_CALLER_PATH,         "call", std::to_string(SYS_ioctl), "0",
-                        std::to_string(TIOCSCTTY), "0"};
+  harmless.arguments = {
+      caller.path(), "call", std::to_string(SYS_ioctl), "0", std::to_string(TIOCSCTTY), "0"};
   EXPECT_EQ(run(harmless).out, "ok\r\n") << "the call itself works";
 }
 

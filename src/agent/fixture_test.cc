@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <sstream>
 
 #include "agent/birth_record.h"
@@ -173,6 +174,16 @@ Starter limiting_starter() {
   auto tree = linux::read_cgroups();
   return tree.ok() && tree->uses_v1() ? Starter::kSpawner : Starter::kAgent;
 }
+
+ReachableProgram::ReachableProgram(const std::string& built) {
+  char directory[] = "/tmp/atoll-program-XXXXXX";
+  directory_ = mkdtemp(directory);
+  ATOLL_CHECK(chmod(directory, 0755) == 0);
+  path_ = directory_ + "/" + std::filesystem::path(built).filename().string();
+  std::filesystem::copy_file(built, path_);
+}
+
+ReachableProgram::~ReachableProgram() { std::filesystem::remove_all(directory_); }
 
 TestSandbox::TestSandbox(Starter starter, TestLimits limits) : starter_(starter), limits_(limits) {
   static int count = 0;

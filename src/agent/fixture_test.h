@@ -33,6 +33,19 @@ struct TestLimits {
   bool is_noted = false;    // it is born with a socket for its notes, as in a machine
 };
 
+// A copy of a built program that every user may run: the build directory may be closed to them.
+class ReachableProgram {
+ public:
+  explicit ReachableProgram(const std::string& built);
+  ~ReachableProgram();
+  ReachableProgram(const ReachableProgram&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string directory_, path_;
+};
+
 class TestSandbox {
  public:
   explicit TestSandbox(Starter starter, TestLimits limits = {});

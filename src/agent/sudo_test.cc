@@ -23,8 +23,8 @@ class Sudo : public testing::TestWithParam<Starter> {
     EXPECT_EQ(daemon_.contradiction(), "");
   }
   // `sudo` in the script is ours.
-  static Start with_sudo(const std::string& script) {
-    return shell("sudo() { " ATOLL_SUDO_PATH " \"$@\"; }\nSUDO=" ATOLL_SUDO_PATH "\n" + script);
+  Start with_sudo(const std::string& script) const {
+    return shell("sudo() { " + sudo_.path() + " \"$@\"; }\nSUDO=" + sudo_.path() + "\n" + script);
   }
   Record run(const Start& start) {
     uint32_t exec = next_exec_++;
@@ -40,6 +40,7 @@ class Sudo : public testing::TestWithParam<Starter> {
     return done.exit ? done.exit->status : -1;
   }
 
+  ReachableProgram sudo_{ATOLL_SUDO_PATH};
   TestSandbox sandbox_{GetParam()};
   TestDaemon daemon_{sandbox_};
   uint32_t next_exec_ = 1;
