@@ -67,7 +67,7 @@ down: ## stop Atoll and remove every sandbox
 clean: ## remove build/ (stop Atoll first: make down)
 	@rm -rf build
 
-install: ## install the programs, the selftest and the systemd unit (PREFIX=/usr/local, DESTDIR=)
+install: build ## install the programs, the selftest and the systemd unit (PREFIX=/usr/local, DESTDIR=)
 	@for program in $(PROGRAMS); do \
 	  install -D -m 755 $(RELEASE)/bin/$$program $(DESTDIR)$(PREFIX)/bin/$$program; done
 	@for file in image.erofs digest template.toml victims.tsv; do \
