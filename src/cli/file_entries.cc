@@ -67,7 +67,7 @@ Result<Command> make_watch(const Typed& typed, const CLI::App&) {
   return Command(WatchCommand{std::move(place), depth_of(typed)});
 }
 
-constexpr CommandEntry kEntries[] = {
+constexpr CommandEntry kFileEntries[] = {
     {"cp", "Copy files into and out of a sandbox",
      "  atoll cp data.csv work:/home/user/\n"
      "  atoll cp work:/tmp/outputs/plot.png .\n"
@@ -87,6 +87,6 @@ constexpr CommandEntry kEntries[] = {
 
 }  // namespace
 
-CommandGroup file_entries() { return {"Files", kEntries}; }
+CommandGroup file_entries() { return {"Files", kFileEntries}; }
 
 }  // namespace atl::cli

@@ -166,7 +166,7 @@ Result<Command> make_completion(const Typed& typed, const CLI::App&) {
   return Command(CompletionCommand{typed.shell});
 }
 
-constexpr CommandEntry kEntries[] = {
+constexpr CommandEntry kHostEntries[] = {
     {"up", "Start Atoll on this host (root)",
      "  atoll up --detach\n"
      "  atoll up --listen 127.0.0.1:8080",
@@ -220,6 +220,6 @@ constexpr CommandEntry kEntries[] = {
 
 }  // namespace
 
-CommandGroup host_entries() { return {"This host", kEntries}; }
+CommandGroup host_entries() { return {"This host", kHostEntries}; }
 
 }  // namespace atl::cli

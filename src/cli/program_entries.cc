@@ -64,7 +64,7 @@ void add_process_options(CLI::App& app, Typed& typed) {
       ->type_name("DIR");
 }
 
-void add_create(CLI::App& app, Typed& typed) {
+void add_program_create(CLI::App& app, Typed& typed) {
   add_sandbox_options(app, typed);
   app.add_option("--name", typed.sandbox_name, "A name to use instead of the id")
       ->type_name("NAME");
@@ -222,7 +222,7 @@ Result<Command> make_run(const Typed& typed, const CLI::App& app) {
   return Command(std::move(command));
 }
 
-Result<Command> make_create(const Typed& typed, const CLI::App&) {
+Result<Command> make_program_create(const Typed& typed, const CLI::App&) {
   CreateCommand command;
   ATOLL_TRY(command.sandbox, sandbox_options_of(typed));
   if (command.sandbox.template_name.empty()) command.sandbox.template_name = "python";
@@ -276,7 +276,7 @@ Result<Command> make_bench(const Typed& typed, const CLI::App&) {
   return Command(BenchCommand{if_given(typed.template_name).value_or("python"), typed.count});
 }
 
-constexpr CommandEntry kEntries[] = {
+constexpr CommandEntry kProgramEntries[] = {
     {"run", "Run code in a sandbox of its own, then remove it",
      "  atoll run -t python -c 'print(6 * 7)'\n"
      "  atoll run script.py -- first second\n"
@@ -288,7 +288,7 @@ constexpr CommandEntry kEntries[] = {
     {"create", "Create a sandbox and print its id",
      "  atoll create -t python --ttl 10m\n"
      "  atoll create --name work --reuse --memory 1GiB --metadata team=a",
-     add_create, make_create},
+     add_program_create, make_program_create},
     {"exec", "Run a command in a sandbox: exec ID -- COMMAND ...",
      "  atoll exec work -- python3 -c 'print(1)'\n"
      "  echo 1 2 3 | atoll exec -i work -- wc -w\n"
@@ -316,6 +316,6 @@ constexpr CommandEntry kEntries[] = {
 
 }  // namespace
 
-CommandGroup program_entries() { return {"Programs", kEntries}; }
+CommandGroup program_entries() { return {"Programs", kProgramEntries}; }
 
 }  // namespace atl::cli

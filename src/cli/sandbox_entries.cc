@@ -10,7 +10,7 @@ void add_id(CLI::App& app, Typed& typed) {
   app.add_option("id", typed.id, "The sandbox")->required()->type_name("ID");
 }
 
-void add_list(CLI::App& app, Typed& typed) {
+void add_sandbox_list(CLI::App& app, Typed& typed) {
   app.add_flag("-a,--all", typed.all, "Also those that failed or are being deleted");
   app.add_flag("-q,--quiet", typed.quiet, "Print ids only");
   app.add_option("--state", typed.state, "Only those in this state")->type_name("STATE");
@@ -20,7 +20,7 @@ void add_list(CLI::App& app, Typed& typed) {
       ->type_name("KEY=VALUE");
 }
 
-void add_remove(CLI::App& app, Typed& typed) {
+void add_sandbox_remove(CLI::App& app, Typed& typed) {
   app.add_option("ids", typed.ids, "The sandboxes")->type_name("ID");
   app.add_flag("--all", typed.all, "Every sandbox of this key");
   app.add_flag("-y,--yes", typed.yes, "Do not ask");
@@ -46,7 +46,7 @@ void add_verify(CLI::App& app, Typed& typed) {
       ->type_name("FILE|KEY");
 }
 
-Result<Command> make_list(const Typed& typed, const CLI::App&) {
+Result<Command> make_sandbox_list(const Typed& typed, const CLI::App&) {
   ListCommand command;
   if (typed.all || !typed.state.empty()) command.what = ListCommand::What::kAll;
   if (typed.quiet) command.columns = ListCommand::Columns::kIds;
@@ -56,7 +56,7 @@ Result<Command> make_list(const Typed& typed, const CLI::App&) {
   return Command(std::move(command));
 }
 
-Result<Command> make_remove(const Typed& typed, const CLI::App&) {
+Result<Command> make_sandbox_remove(const Typed& typed, const CLI::App&) {
   if (typed.all != typed.ids.empty())
     return Error(Code::kInvalid, "rm needs the ids of sandboxes, or --all");
   RemoveCommand command;
@@ -72,7 +72,7 @@ Result<Command> make_ports(const Typed& typed, const CLI::App&) {
   return Command(std::move(command));
 }
 
-Result<Command> make_show(const Typed& typed, const CLI::App&) {
+Result<Command> make_sandbox_show(const Typed& typed, const CLI::App&) {
   return Command(ShowCommand{typed.id});
 }
 
@@ -120,17 +120,17 @@ Result<Command> make_egress_learn(const Typed& typed, const CLI::App&) {
   return Command(EgressCommand{EgressCommand::What::kLearn, typed.id, ""});
 }
 
-constexpr CommandEntry kEntries[] = {
+constexpr CommandEntry kSandboxEntries[] = {
     {"ls", "List sandboxes",
      "  atoll ls\n"
      "  atoll ls --metadata team=a --json\n"
      "  atoll rm $(atoll ls -q --state failed)",
-     add_list, make_list},
-    {"show", "Show a sandbox", "  atoll show work --json", add_id, make_show},
+     add_sandbox_list, make_sandbox_list},
+    {"show", "Show a sandbox", "  atoll show work --json", add_id, make_sandbox_show},
     {"rm", "Remove sandboxes",
      "  atoll rm work\n"
      "  atoll rm --all --yes",
-     add_remove, make_remove},
+     add_sandbox_remove, make_sandbox_remove},
     {"usage", "Show what was used, in a sandbox or in all",
      "  atoll usage\n"
      "  atoll usage work",
@@ -155,6 +155,6 @@ constexpr CommandEntry kEntries[] = {
 
 }  // namespace
 
-CommandGroup sandbox_entries() { return {"Sandboxes", kEntries}; }
+CommandGroup sandbox_entries() { return {"Sandboxes", kSandboxEntries}; }
 
 }  // namespace atl::cli

@@ -123,7 +123,7 @@ Result<Command> make_fork(const Typed& typed, const CLI::App& app) {
 
 using What = SnapshotCommand::What;
 
-constexpr CommandEntry kEntries[] = {
+constexpr CommandEntry kStateEntries[] = {
     {"pause", "Stop all that runs in sandboxes, in memory", "  atoll pause work", add_ids,
      make_pause},
     {"resume", "Let paused sandboxes go on", "  atoll resume work", add_ids, make_resume},
@@ -166,6 +166,6 @@ constexpr CommandEntry kEntries[] = {
 
 }  // namespace
 
-CommandGroup state_entries() { return {"State", kEntries}; }
+CommandGroup state_entries() { return {"State", kStateEntries}; }
 
 }  // namespace atl::cli

@@ -15,12 +15,12 @@ void add_build(CLI::App& app, Typed& typed) {
   app.add_flag("-v,--verbose", typed.verbose, "Show the log");
 }
 
-void add_name(CLI::App& app, Typed& typed) {
+void add_template_name(CLI::App& app, Typed& typed) {
   app.add_option("name", typed.template_name, "Its name")->required()->type_name("NAME");
 }
 
 void add_export(CLI::App& app, Typed& typed) {
-  add_name(app, typed);
+  add_template_name(app, typed);
   app.add_option("-o,--output", typed.file, "Where to write the pack (default: NAME.tar)")
       ->type_name("FILE");
 }
@@ -57,11 +57,13 @@ Result<Command> make_build(const Typed& typed, const CLI::App&) {
             .verbosity = verbosity_of(typed)});
 }
 
-Result<Command> make_list(const Typed&, const CLI::App&) { return Command(ListTemplatesCommand{}); }
-Result<Command> make_show(const Typed& typed, const CLI::App&) {
+Result<Command> make_template_list(const Typed&, const CLI::App&) {
+  return Command(ListTemplatesCommand{});
+}
+Result<Command> make_template_show(const Typed& typed, const CLI::App&) {
   return Command(ShowTemplateCommand{typed.template_name});
 }
-Result<Command> make_remove(const Typed& typed, const CLI::App&) {
+Result<Command> make_template_remove(const Typed& typed, const CLI::App&) {
   return Command(RemoveTemplateCommand{typed.template_name});
 }
 Result<Command> make_export(const Typed& typed, const CLI::App&) {
@@ -77,16 +79,17 @@ Result<Command> make_add(const Typed& typed, const CLI::App&) {
   return Command(AddTemplateCommand{typed.directory});
 }
 
-constexpr CommandEntry kEntries[] = {
-    {"template ls", "List the templates", "  atoll template ls", nullptr, make_list},
+constexpr CommandEntry kTemplateEntries[] = {
+    {"template ls", "List the templates", "  atoll template ls", nullptr, make_template_list},
     {"template build", "Build a template from its folder, or one that comes with Atoll",
      "  atoll template build ./my-template\n"
      "  atoll template build node\n"
      "  atoll template build --all",
      add_build, make_build},
-    {"template show", "Show one template", "  atoll template show python", add_name, make_show},
+    {"template show", "Show one template", "  atoll template show python", add_template_name,
+     make_template_show},
     {"template rm", "Remove a template of yours; sandboxes of it go on",
-     "  atoll template rm my-template", add_name, make_remove},
+     "  atoll template rm my-template", add_template_name, make_template_remove},
     {"template export", "Write a template as a pack: its manifest and files",
      "  atoll template export my-template -o my-template.tar", add_export, make_export},
     {"template import", "Build a template from a pack", "  atoll template import my-template.tar",
@@ -99,6 +102,6 @@ constexpr CommandEntry kEntries[] = {
 
 }  // namespace
 
-CommandGroup template_entries() { return {"Templates", kEntries}; }
+CommandGroup template_entries() { return {"Templates", kTemplateEntries}; }
 
 }  // namespace atl::cli

@@ -4,11 +4,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "api/e2b/door.h"
 #include "api/health.h"
@@ -37,6 +35,7 @@
 #include "api/v1/tenants.h"
 #include "api/v1/usage.h"
 #include "api/v1/volumes.h"
+#include "async/as_tuple.h"
 #include "async/spawn.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
@@ -75,8 +74,7 @@ sandbox::Budget make_budget(const Options& options) {
 Task<void> pause_for(std::chrono::milliseconds time) {
   auto executor = co_await asio::this_coro::executor;
   asio::steady_timer timer(executor, time);
-  auto token = asio::as_tuple(asio::use_awaitable);
-  co_await timer.async_wait(token);
+  co_await timer.async_wait(kAsTuple);
 }
 
 struct Served {
@@ -139,8 +137,7 @@ Task<void> take_up(Served served, const Options& options, std::function<void()> 
 Task<void> stop_on_signal(http::Server& server, http::TlsListener* tls) {
   auto executor = co_await asio::this_coro::executor;
   asio::signal_set signals(executor, SIGTERM, SIGINT);
-  auto token = asio::as_tuple(asio::use_awaitable);
-  co_await signals.async_wait(token);
+  co_await signals.async_wait(kAsTuple);
   log_info("stopping");
   if (tls != nullptr) tls->stop();
   server.stop();

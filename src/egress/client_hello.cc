@@ -11,7 +11,9 @@ constexpr uint8_t kClientHello = 1;
 constexpr size_t kMaxRecordBytes = 16 * 1024;
 constexpr uint16_t kServerName = 0, kEncryptedHello = 0xfe0d, kEncryptedServerName = 0xffce;
 
-Error invalid(const char* what) { return Error(Code::kInvalid, std::string("hello: ") + what); }
+Error malformed_hello(const char* what) {
+  return Error(Code::kInvalid, std::string("hello: ") + what);
+}
 
 // Big-endian; turns bad instead of reading past the end.
 class Reader {
@@ -47,19 +49,19 @@ class Reader {
 Result<std::string> join_records(std::string_view bytes) {
   std::string joined;
   while (true) {
-    if (!bytes.empty() && bytes[0] != kHandshakeRecord) return invalid("not a handshake");
-    if (bytes.size() >= 2 && bytes[1] != 3) return invalid("not a version of TLS");
+    if (!bytes.empty() && bytes[0] != kHandshakeRecord) return malformed_hello("not a handshake");
+    if (bytes.size() >= 2 && bytes[1] != 3) return malformed_hello("not a version of TLS");
     if (bytes.size() < 5) return std::string();
     Reader reader(bytes.substr(3, 2));
     size_t length = reader.number(2);
-    if (length == 0 || length > kMaxRecordBytes) return invalid("bad length of a record");
+    if (length == 0 || length > kMaxRecordBytes) return malformed_hello("bad length of a record");
     bool complete = bytes.size() >= 5 + length;
     joined += bytes.substr(5, length);
-    if (!joined.empty() && joined[0] != kClientHello) return invalid("another message");
+    if (!joined.empty() && joined[0] != kClientHello) return malformed_hello("another message");
     if (joined.size() >= 4) {
       size_t whole = 4 + Reader(std::string_view(joined).substr(1, 3)).number(3);
-      if (whole > kMaxHelloBytes) return invalid("too long");
-      if (joined.size() > whole) return invalid("more in its record");
+      if (whole > kMaxHelloBytes) return malformed_hello("too long");
+      if (joined.size() > whole) return malformed_hello("more in its record");
       if (joined.size() == whole) return joined;
     }
     if (!complete) return std::string();
@@ -74,7 +76,7 @@ Result<std::string> read_server_name(std::string_view extension) {
   std::string_view name = list.vector(2);
   // One name of the one kind there is.
   if (!reader.ok() || !reader.empty() || !list.ok() || !list.empty() || type != 0 || name.empty())
-    return invalid("bad server_name");
+    return malformed_hello("bad server_name");
   return std::string(name);
 }
 
@@ -84,8 +86,8 @@ Result<void> read_extensions(std::string_view bytes, ClientHello& hello) {
   while (reader.ok() && !reader.empty()) {
     uint32_t type = reader.number(2);
     std::string_view extension = reader.vector(2);
-    if (!reader.ok()) return invalid("bad extension");
-    if (!seen.insert(type).second) return invalid("an extension twice");
+    if (!reader.ok()) return malformed_hello("bad extension");
+    if (!seen.insert(type).second) return malformed_hello("an extension twice");
     if (type == kEncryptedHello || type == kEncryptedServerName) hello.is_encrypted = true;
     if (type != kServerName) continue;
     ATOLL_TRY(hello.server_name, read_server_name(extension));
@@ -98,7 +100,7 @@ Result<void> read_extensions(std::string_view bytes, ClientHello& hello) {
 Result<std::optional<ClientHello>> parse_client_hello(std::string_view bytes) {
   ATOLL_TRY(std::string message, join_records(bytes));
   if (message.empty()) {
-    if (bytes.size() >= kMaxHelloBytes) return invalid("too long");
+    if (bytes.size() >= kMaxHelloBytes) return malformed_hello("too long");
     return std::optional<ClientHello>();
   }
   Reader reader(std::string_view(message).substr(4));
@@ -106,11 +108,11 @@ Result<std::optional<ClientHello>> parse_client_hello(std::string_view bytes) {
   reader.vector(1);     // session
   reader.vector(2);     // cipher suites
   reader.vector(1);     // compression
-  if (!reader.ok()) return invalid("bad fields");
+  if (!reader.ok()) return malformed_hello("bad fields");
   ClientHello hello;
   if (reader.empty()) return std::optional(hello);
   std::string_view extensions = reader.vector(2);
-  if (!reader.ok() || !reader.empty()) return invalid("bad extensions");
+  if (!reader.ok() || !reader.empty()) return malformed_hello("bad extensions");
   ATOLL_TRY_VOID(read_extensions(extensions, hello));
   return std::optional(hello);
 }

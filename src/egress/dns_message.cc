@@ -14,7 +14,7 @@ constexpr uint16_t kOptType = 41;
 constexpr uint16_t kNamePointer = 0xc000 | kHeaderBytes;  // at the question's name
 constexpr uint16_t kInternet = 1;
 
-Error invalid(const char* what) { return Error(Code::kInvalid, what); }
+Error malformed_message(const char* what) { return Error(Code::kInvalid, what); }
 
 class Reader {
  public:
@@ -44,28 +44,29 @@ void put_u16(std::string& out, uint16_t value) {
 Result<std::string> read_name(Reader& reader) {
   std::string name;
   while (true) {
-    if (!reader.has(1)) return invalid("the name has no end");
+    if (!reader.has(1)) return malformed_message("the name has no end");
     uint8_t length = reader.u8();
     if (length == 0) return name;
-    if (length > kMaxLabelBytes) return invalid("the name is compressed or a label is too long");
-    if (!reader.has(length)) return invalid("the name has no end");
+    if (length > kMaxLabelBytes)
+      return malformed_message("the name is compressed or a label is too long");
+    if (!reader.has(length)) return malformed_message("the name has no end");
     if (!name.empty()) name.push_back('.');
     for (uint8_t i = 0; i < length; ++i) {
       char c = static_cast<char>(reader.u8());
       // Or two labels could be made to look like three.
-      if (c == '.') return invalid("a label has a dot in it");
+      if (c == '.') return malformed_message("a label has a dot in it");
       name.push_back(c);
     }
-    if (name.size() > kMaxNameBytes) return invalid("the name is too long");
+    if (name.size() > kMaxNameBytes) return malformed_message("the name is too long");
   }
 }
 
 Result<void> skip_opt(Reader& reader) {
-  if (!reader.has(11) || reader.u8() != 0) return invalid("a record that is no OPT");
-  if (reader.u16() != kOptType) return invalid("a record that is no OPT");
+  if (!reader.has(11) || reader.u8() != 0) return malformed_message("a record that is no OPT");
+  if (reader.u16() != kOptType) return malformed_message("a record that is no OPT");
   reader.skip(6);
   uint16_t length = reader.u16();
-  if (!reader.has(length)) return invalid("the OPT record has no end");
+  if (!reader.has(length)) return malformed_message("the OPT record has no end");
   reader.skip(length);
   return {};
 }
@@ -87,26 +88,28 @@ std::string make_header(uint16_t id, bool recursion, DnsStatus status, uint16_t 
 }  // namespace
 
 Result<DnsQuestion> parse_dns_question(std::span<const unsigned char> message) {
-  if (message.size() < kHeaderBytes) return invalid("the message is too short");
-  if (message.size() > kMaxQuestionBytes) return invalid("the message is too long");
+  if (message.size() < kHeaderBytes) return malformed_message("the message is too short");
+  if (message.size() > kMaxQuestionBytes) return malformed_message("the message is too long");
   Reader reader(message);
   DnsQuestion question;
   question.id = reader.u16();
   uint16_t flags = reader.u16();
-  if ((flags & (kResponse | kOperationMask | kTruncated)) != 0) return invalid("not a query");
+  if ((flags & (kResponse | kOperationMask | kTruncated)) != 0)
+    return malformed_message("not a query");
   question.recursion_desired = (flags & kRecursionDesired) != 0;
   uint16_t questions = reader.u16(), answers = reader.u16();
   uint16_t authorities = reader.u16(), additional = reader.u16();
-  if (questions != 1) return invalid("not one question");
-  if (answers != 0 || authorities != 0 || additional > 1) return invalid("records in a question");
+  if (questions != 1) return malformed_message("not one question");
+  if (answers != 0 || authorities != 0 || additional > 1)
+    return malformed_message("records in a question");
   ATOLL_TRY(question.name, read_name(reader));
-  if (!reader.has(4)) return invalid("the question has no end");
+  if (!reader.has(4)) return malformed_message("the question has no end");
   question.type = reader.u16();
   question.record_class = reader.u16();
   question.wire.assign(message.begin() + kHeaderBytes,
                        message.begin() + static_cast<long>(reader.at()));
   if (additional == 1) ATOLL_TRY_VOID(skip_opt(reader));
-  if (!reader.done()) return invalid("bytes behind the question");
+  if (!reader.done()) return malformed_message("bytes behind the question");
   return question;
 }
 

@@ -2,6 +2,8 @@
 
 #include <boost/json/array.hpp>
 
+#include "egress/invalid_rule.h"
+
 namespace atl::egress {
 
 namespace json = boost::json;
@@ -9,12 +11,6 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kMaxTextBytes = 300;
-
-Error invalid(const std::string& field, const std::string& why) {
-  return Error(Code::kInvalid, "network." + field + " " + why)
-      .with_reason("invalid_network_rule")
-      .with_field("network." + field);
-}
 
 }  // namespace
 
@@ -30,11 +26,11 @@ Result<std::vector<std::string>> read_texts(const json::object& object, const ch
   std::string wrong =
       "must be a list of 1 to " + std::to_string(most) + " texts of at most 300 bytes";
   const json::array* list = value->if_array();
-  if (list == nullptr || list->empty() || list->size() > most) return invalid(field, wrong);
+  if (list == nullptr || list->empty() || list->size() > most) return invalid_rule(field, wrong);
   for (const json::value& one : *list) {
     const json::string* text = one.if_string();
     if (text == nullptr || text->empty() || text->size() > kMaxTextBytes)
-      return invalid(field, wrong);
+      return invalid_rule(field, wrong);
     texts.emplace_back(text->data(), text->size());
   }
   return texts;
@@ -44,15 +40,15 @@ Result<std::optional<RequestRule>> read_inspection(const json::object& rule,
                                                    const std::string& field) {
   const json::value* inspect = rule.if_contains("inspect");
   if (inspect != nullptr && !inspect->is_bool())
-    return invalid(field + ".inspect", "must be true or false");
+    return invalid_rule(field + ".inspect", "must be true or false");
   ATOLL_TRY(auto methods, read_texts(rule, "methods", field + ".methods", kMaxMethods));
   ATOLL_TRY(auto paths, read_texts(rule, "paths", field + ".paths", kMaxPaths));
   bool wanted = inspect != nullptr && inspect->get_bool();
   if (!wanted && !(methods.empty() && paths.empty()))
-    return invalid(field, "needs \"inspect\": true for methods and paths");
+    return invalid_rule(field, "needs \"inspect\": true for methods and paths");
   if (!wanted) return std::optional<RequestRule>();
   auto made = RequestRule::create(std::move(methods), paths);
-  if (!made) return invalid(field, "is refused: " + made.error().message());
+  if (!made) return invalid_rule(field, "is refused: " + made.error().message());
   return std::optional(std::move(*made));
 }
 

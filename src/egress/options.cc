@@ -6,7 +6,7 @@
 namespace atl::egress {
 namespace {
 
-Error invalid(std::string message) { return Error(Code::kInvalid, std::move(message)); }
+Error invalid_option(std::string message) { return Error(Code::kInvalid, std::move(message)); }
 
 }  // namespace
 
@@ -23,15 +23,15 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
                                                      {"--authorities", &options.authorities}};
   for (size_t i = 0; i < arguments.size(); i += 2) {
     auto found = known.find(arguments[i]);
-    if (found == known.end()) return invalid("unknown option '" + arguments[i] + "'");
-    if (i + 1 == arguments.size()) return invalid(arguments[i] + " needs a value");
+    if (found == known.end()) return invalid_option("unknown option '" + arguments[i] + "'");
+    if (i + 1 == arguments.size()) return invalid_option(arguments[i] + " needs a value");
     *found->second = arguments[i + 1];
   }
   if (options.state_directory.empty() || options.run_directory.empty() || uid.empty())
-    return invalid("--state-dir, --run-dir and --client-uid are required");
+    return invalid_option("--state-dir, --run-dir and --client-uid are required");
   auto [end, error] = std::from_chars(uid.data(), uid.data() + uid.size(), options.client_uid);
   if (error != std::errc() || end != uid.data() + uid.size() || options.client_uid == 0)
-    return invalid("--client-uid: '" + uid + "' is not the id of a user");
+    return invalid_option("--client-uid: '" + uid + "' is not the id of a user");
   return options;
 }
 

@@ -8,6 +8,7 @@
 
 #include "egress/budget_json.h"
 #include "egress/inspection_json.h"
+#include "egress/invalid_rule.h"
 
 namespace atl::egress {
 
@@ -20,38 +21,33 @@ constexpr size_t kMaxJsonDepth = 8;
 constexpr std::string_view kKeys[] = {"rules",   "allow",       "budget",   "mode",
                                       "secrets", "set_headers", "upstream", "public_names"};
 
-Error invalid(const std::string& field, const std::string& why) {
-  return Error(Code::kInvalid, "network." + field + " " + why)
-      .with_reason("invalid_network_rule")
-      .with_field("network." + field);
-}
-
 Error unknown(const std::string& field) {
-  return invalid(field, "is unknown").with_reason("unknown_field");
+  return invalid_rule(field, "is unknown").with_reason("unknown_field");
 }
 
 Error in_field(const Error& error, const std::string& field) {
-  return invalid(field, "is refused: " + error.message());
+  return invalid_rule(field, "is refused: " + error.message());
 }
 
 Result<std::string_view> read_text(const json::value& value, const std::string& field) {
   const json::string* text = value.if_string();
   if (text == nullptr || text->size() > kMaxRuleBytes)
-    return invalid(field, "must be a text of at most 300 bytes");
+    return invalid_rule(field, "must be a text of at most 300 bytes");
   return std::string_view(text->data(), text->size());
 }
 
 Result<std::vector<uint16_t>> read_ports(const json::value& value, const std::string& field) {
   const json::array* list = value.if_array();
   if (list == nullptr || list->empty() || list->size() > kMaxPorts)
-    return invalid(field, "must be a list of 1 to 32 ports");
+    return invalid_rule(field, "must be a list of 1 to 32 ports");
   std::vector<uint16_t> ports;
   for (const json::value& one : *list) {
     boost::system::error_code error;
     auto port = one.is_number() ? one.to_number<int64_t>(error) : 0;
-    if (error || port < 1 || port > 65535) return invalid(field, "may name ports from 1 to 65535");
+    if (error || port < 1 || port > 65535)
+      return invalid_rule(field, "may name ports from 1 to 65535");
     if (std::find(ports.begin(), ports.end(), port) != ports.end())
-      return invalid(field, "names a port twice");
+      return invalid_rule(field, "names a port twice");
     ports.push_back(static_cast<uint16_t>(port));
   }
   return ports;
@@ -66,11 +62,11 @@ Result<Target> read_target(const json::value& value, const std::string& field) {
 
 Result<Rule> read_rule(const json::value& value, const std::string& field) {
   const json::object* object = value.if_object();
-  if (object == nullptr) return invalid(field, "must be an object with allow or deny");
+  if (object == nullptr) return invalid_rule(field, "must be an object with allow or deny");
   const json::value* allow = object->if_contains("allow");
   const json::value* deny = object->if_contains("deny");
   if ((allow == nullptr) == (deny == nullptr))
-    return invalid(field, "must have exactly one of allow and deny");
+    return invalid_rule(field, "must have exactly one of allow and deny");
   ATOLL_TRY(Target target, read_target(allow ? *allow : *deny, field));
   Rule rule{.action = allow ? Action::kAllow : Action::kDeny, .target = target};
   for (const auto& [key, entry] : *object) {
@@ -105,9 +101,9 @@ Result<void> read_list(const json::object& object, const char* key, Policy& poli
   const json::value* value = object.if_contains(key);
   if (value == nullptr) return {};
   const json::array* list = value->if_array();
-  if (list == nullptr) return invalid(key, "must be a list");
+  if (list == nullptr) return invalid_rule(key, "must be a list");
   if (policy.rules.size() + list->size() > kMaxRules)
-    return invalid(key, "is too long: at most 256 rules in all");
+    return invalid_rule(key, "is too long: at most 256 rules in all");
   bool is_short = std::string_view(key) == "allow";
   for (size_t i = 0; i < list->size(); ++i) {
     std::string field = std::string(key) + "[" + std::to_string(i) + "]";
@@ -186,11 +182,12 @@ Result<Policy> policy_from_json(const json::object& object) {
   }
   if (const json::value* mode = object.if_contains("mode")) {
     ATOLL_TRY(std::string_view text, read_text(*mode, "mode"));
-    if (text != "enforce" && text != "learn") return invalid("mode", "must be enforce or learn");
+    if (text != "enforce" && text != "learn")
+      return invalid_rule("mode", "must be enforce or learn");
     policy.mode = text == "learn" ? Mode::kLearn : Mode::kEnforce;
   }
   if (const json::value* names = object.if_contains("public_names")) {
-    if (!names->is_bool()) return invalid("public_names", "must be true or false");
+    if (!names->is_bool()) return invalid_rule("public_names", "must be true or false");
     policy.public_names = names->get_bool();
   }
   ATOLL_TRY_VOID(read_list(object, "rules", policy));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxErrorBytes = 4096;
 
-Error invalid(const char* what) { return Error(Code::kInvalid, what); }
+Error malformed_call(const char* what) { return Error(Code::kInvalid, what); }
 
 void write_head(ByteWriter& writer) {
   writer.u32(kMagic);
@@ -19,7 +19,7 @@ void write_head(ByteWriter& writer) {
 Result<void> read_head(ByteReader& reader) {
   uint32_t magic = reader.u32();
   uint16_t version = reader.u16();
-  if (!reader.ok() || magic != kMagic) return invalid("message has the wrong magic");
+  if (!reader.ok() || magic != kMagic) return malformed_call("message has the wrong magic");
   if (version != kVersion)
     return Error(Code::kUnsupported, "the other side speaks version " + std::to_string(version));
   return {};
@@ -52,13 +52,13 @@ Result<Request> parse_request(std::string_view message) {
   request.policy = reader.text(kMaxPolicyBytes);
   request.offset = reader.u64();
   request.retained = reader.text(kMaxRetained * SandboxId::kLength);
-  if (!reader.done()) return invalid("request has the wrong size");
+  if (!reader.done()) return malformed_call("request has the wrong size");
   request.operation = static_cast<Operation>(operation);
   bool is_known = operation >= 1 && operation <= static_cast<uint16_t>(Operation::kSuspend);
-  if (!is_known && !is_text_call(request.operation)) return invalid("unknown operation");
+  if (!is_known && !is_text_call(request.operation)) return malformed_call("unknown operation");
   if (!sandbox.empty()) request.sandbox = SandboxId::parse(sandbox);
   bool names_one = request.operation != Operation::kRetain && !is_about_secrets(request.operation);
-  if (request.sandbox.has_value() != names_one) return invalid("bad sandbox id");
+  if (request.sandbox.has_value() != names_one) return malformed_call("bad sandbox id");
   return request;
 }
 
@@ -84,7 +84,7 @@ Result<Reply> parse_reply(std::string_view message) {
   reply.next_offset = reader.u64();
   reply.rows = reader.text(kMaxMessageBytes);
   if (!reader.done() || status > static_cast<uint16_t>(Status::kConflict))
-    return invalid("bad reply");
+    return malformed_call("bad reply");
   reply.status = static_cast<Status>(status);
   return reply;
 }

@@ -21,18 +21,18 @@ constexpr size_t kMaxMetadataBytes = 1024;
 constexpr std::string_view kHole = "{}";
 constexpr std::string_view kKeys[] = {"value", "hosts", "paths", "header", "metadata"};
 
-Error invalid(const std::string& field, const std::string& why,
-              std::string_view reason = "invalid_field") {
+Error invalid_secret(const std::string& field, const std::string& why,
+                     std::string_view reason = "invalid_field") {
   return Error(Code::kInvalid, field + " " + why).with_reason(reason).with_field(field);
 }
 
 Result<std::string> read_text(const json::object& object, const char* key, const std::string& field,
                               size_t most) {
   const json::value* value = object.if_contains(key);
-  if (value == nullptr) return invalid(field, "is required", "missing_field");
+  if (value == nullptr) return invalid_secret(field, "is required", "missing_field");
   const json::string* text = value->if_string();
   if (text == nullptr || text->empty() || text->size() > most)
-    return invalid(field, "must be a text of 1 to " + std::to_string(most) + " bytes");
+    return invalid_secret(field, "must be a text of 1 to " + std::to_string(most) + " bytes");
   return std::string(text->data(), text->size());
 }
 
@@ -43,10 +43,10 @@ Result<std::vector<std::string>> read_texts(const json::object& object, const ch
   if (value == nullptr || value->is_null()) return texts;
   const json::array* list = value->if_array();
   std::string wrong = "must be a list of 1 to " + std::to_string(most) + " texts";
-  if (list == nullptr || list->empty() || list->size() > most) return invalid(key, wrong);
+  if (list == nullptr || list->empty() || list->size() > most) return invalid_secret(key, wrong);
   for (const json::value& one : *list) {
     const json::string* text = one.if_string();
-    if (text == nullptr || text->size() > kMaxTextBytes) return invalid(key, wrong);
+    if (text == nullptr || text->size() > kMaxTextBytes) return invalid_secret(key, wrong);
     texts.emplace_back(text->data(), text->size());
   }
   return texts;
@@ -56,13 +56,14 @@ Result<std::optional<HeaderForm>> read_header(const json::object& object) {
   const json::value* value = object.if_contains("header");
   if (value == nullptr || value->is_null()) return std::optional<HeaderForm>();
   const json::object* header = value->if_object();
-  if (header == nullptr) return invalid("header", "must be an object with name and format");
+  if (header == nullptr) return invalid_secret("header", "must be an object with name and format");
   for (const auto& [key, entry] : *header)
     if (key != "name" && key != "format")
-      return invalid("header." + std::string(key), "is unknown", "unknown_field");
+      return invalid_secret("header." + std::string(key), "is unknown", "unknown_field");
   HeaderForm form;
   ATOLL_TRY(form.name, read_text(*header, "name", "header.name", kMaxTextBytes));
-  if (!http::is_token(form.name)) return invalid("header.name", "is no name of a header field");
+  if (!http::is_token(form.name))
+    return invalid_secret("header.name", "is no name of a header field");
   std::string format(kHole);
   if (header->contains("format")) {
     ATOLL_TRY(format, read_text(*header, "format", "header.format", kMaxTextBytes));
@@ -70,7 +71,8 @@ Result<std::optional<HeaderForm>> read_header(const json::object& object) {
   size_t hole = format.find(kHole);
   bool one_hole = hole != format.npos && format.find(kHole, hole + 1) == format.npos;
   if (!one_hole || !http::is_field_value(format))
-    return invalid("header.format", "must have {} once, where the value goes: \"Bearer {}\"");
+    return invalid_secret("header.format",
+                          "must have {} once, where the value goes: \"Bearer {}\"");
   form.before = format.substr(0, hole);
   form.after = format.substr(hole + kHole.size());
   return std::optional(std::move(form));
@@ -86,10 +88,10 @@ Result<std::vector<HostName>> read_hosts(const json::object& object) {
   std::vector<HostName> hosts;
   if (is_for_no_host(object)) return hosts;
   ATOLL_TRY(auto texts, read_texts(object, "hosts", kMaxSecretHosts));
-  if (texts.empty()) return invalid("hosts", "is required", "missing_field");
+  if (texts.empty()) return invalid_secret("hosts", "is required", "missing_field");
   for (const std::string& text : texts) {
     auto host = HostName::parse(text);
-    if (!host) return invalid("hosts", "must be names of hosts, each in full");
+    if (!host) return invalid_secret("hosts", "must be names of hosts, each in full");
     hosts.push_back(*host);
   }
   return hosts;
@@ -101,11 +103,11 @@ Result<std::map<std::string, std::string>> read_metadata(const json::object& obj
   if (value == nullptr || value->is_null()) return metadata;
   const json::object* pairs = value->if_object();
   std::string wrong = "must be an object of at most 32 texts of at most 1024 bytes";
-  if (pairs == nullptr || pairs->size() > kMaxMetadata) return invalid("metadata", wrong);
+  if (pairs == nullptr || pairs->size() > kMaxMetadata) return invalid_secret("metadata", wrong);
   for (const auto& [key, entry] : *pairs) {
     const json::string* text = entry.if_string();
     if (text == nullptr || text->size() > kMaxMetadataBytes || key.size() > kMaxTextBytes)
-      return invalid("metadata", wrong);
+      return invalid_secret("metadata", wrong);
     metadata.emplace(std::string(key), std::string(text->data(), text->size()));
   }
   return metadata;
@@ -113,9 +115,11 @@ Result<std::map<std::string, std::string>> read_metadata(const json::object& obj
 
 Result<void> check_name(const std::string& name, bool is_variable) {
   if (is_variable && !is_secret_name(name))
-    return invalid("name", "must be letters, digits and underscore, no digit first, at most 64");
+    return invalid_secret("name",
+                          "must be letters, digits and underscore, no digit first, at most 64");
   if (!is_kept_secret_name(name))
-    return invalid("name", "must be letters, digits, underscore, hyphen and dot, at most 64");
+    return invalid_secret("name",
+                          "must be letters, digits, underscore, hyphen and dot, at most 64");
   return {};
 }
 
@@ -185,25 +189,25 @@ Result<Secret> parse_secret(std::string name, const json::object& object) {
   ATOLL_TRY_VOID(check_name(name, !is_for_no_host(object)));
   for (const auto& [key, value] : object)
     if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys))
-      return invalid(std::string(key), "is unknown", "unknown_field");
+      return invalid_secret(std::string(key), "is unknown", "unknown_field");
   Secret secret{.name = std::move(name), .value = {}, .hosts = {}};
   ATOLL_TRY(secret.value, read_text(object, "value", "value", kMaxSecretValueBytes));
   if (!is_value(secret.value))
-    return invalid("value", "must be one line without blanks at its ends");
+    return invalid_secret("value", "must be one line without blanks at its ends");
   ATOLL_TRY(secret.hosts, read_hosts(object));
   ATOLL_TRY(auto paths, read_texts(object, "paths", kMaxSecretPaths));
   for (const std::string& text : paths) {
     auto pattern = PathPattern::parse(text);
-    if (!pattern) return invalid("paths", "is refused: " + pattern.error().message());
+    if (!pattern) return invalid_secret("paths", "is refused: " + pattern.error().message());
     secret.paths.push_back(std::move(*pattern));
   }
   ATOLL_TRY(secret.header, read_header(object));
   ATOLL_TRY(secret.metadata, read_metadata(object));
   bool is_bound_by_policy = secret.hosts.empty() && (!secret.paths.empty() || secret.header);
   if (is_bound_by_policy)
-    return invalid("hosts", "must name hosts, if there are paths or a header");
+    return invalid_secret("hosts", "must name hosts, if there are paths or a header");
   if (json::serialize(bound_secret(secret)).size() > kMaxSecretShownBytes)
-    return invalid("hosts", "paths and metadata are too long together: at most 2,000 bytes");
+    return invalid_secret("hosts", "paths and metadata are too long together: at most 2,000 bytes");
   return secret;
 }
 

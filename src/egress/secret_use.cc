@@ -24,7 +24,7 @@ bool is_placeholder(std::string_view text) {
   return text.size() == 2 * kPlaceholderBytes && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-Error invalid(const std::string& why) {
+Error invalid_use(const std::string& why) {
   return Error(Code::kInvalid, "network.secrets " + why)
       .with_reason("invalid_network_rule")
       .with_field("network.secrets");
@@ -42,10 +42,10 @@ Result<SecretUse> read_use(const json::value& value) {
   if (const json::object* object = value.if_object()) {
     use = {text_of(*object, "name"), text_of(*object, "placeholder")};
     if (object->size() != 2 || !is_placeholder(use.placeholder))
-      return invalid("may hold names, or objects with name and placeholder");
+      return invalid_use("may hold names, or objects with name and placeholder");
   }
   if (!is_secret_name(use.name))
-    return invalid("must name secrets: letters, digits and underscore, at most 64");
+    return invalid_use("must name secrets: letters, digits and underscore, at most 64");
   return use;
 }
 
@@ -74,11 +74,11 @@ Result<std::vector<SecretUse>> read_secret_uses(const json::object& policy) {
   if (value == nullptr) return uses;
   const json::array* list = value->if_array();
   if (list == nullptr || list->size() > kMaxSecretUses)
-    return invalid("must be a list of at most 32 names");
+    return invalid_use("must be a list of at most 32 names");
   for (const json::value& one : *list) {
     ATOLL_TRY(SecretUse use, read_use(one));
     for (const SecretUse& before : uses)
-      if (before.name == use.name) return invalid("names a secret twice");
+      if (before.name == use.name) return invalid_use("names a secret twice");
     uses.push_back(std::move(use));
   }
   return uses;

@@ -10,7 +10,7 @@ namespace json = boost::json;
 
 namespace {
 
-Error invalid(const std::string& field, const std::string& why) {
+Error invalid_upstream(const std::string& field, const std::string& why) {
   return Error(Code::kInvalid, field + " " + why)
       .with_reason("invalid_network_rule")
       .with_field(field);
@@ -20,11 +20,12 @@ Error invalid(const std::string& field, const std::string& why) {
 
 Result<UpstreamUse> make_upstream_use(std::string_view proxy, std::string credentials) {
   if (!credentials.empty() && !is_secret_name(credentials))
-    return invalid("network.upstream.credentials", "is not the name of a secret");
+    return invalid_upstream("network.upstream.credentials", "is not the name of a secret");
   auto authority = parse_authority(proxy);
-  if (!authority || !authority->port) return invalid("network.upstream.proxy", "must be name:port");
+  if (!authority || !authority->port)
+    return invalid_upstream("network.upstream.proxy", "must be name:port");
   if (!credentials.empty() && !std::holds_alternative<HostName>(authority->to))
-    return invalid("network.upstream.proxy", "must be a name: secrets are bound to names");
+    return invalid_upstream("network.upstream.proxy", "must be a name: secrets are bound to names");
   return UpstreamUse{authority->to, *authority->port, std::move(credentials)};
 }
 
@@ -32,13 +33,14 @@ Result<std::optional<UpstreamUse>> read_upstream_use(const json::object& policy)
   const json::value* value = policy.if_contains("upstream");
   if (value == nullptr) return std::optional<UpstreamUse>();
   const json::object* object = value->if_object();
-  if (object == nullptr) return invalid("network.upstream", "must be an object with proxy");
+  if (object == nullptr)
+    return invalid_upstream("network.upstream", "must be an object with proxy");
   std::string proxy, credentials;
   for (const auto& [key, entry] : *object) {
     std::string field = "network.upstream." + std::string(key);
     if (key != "proxy" && key != "credentials")
-      return invalid(field, "is unknown").with_reason("unknown_field");
-    if (!entry.is_string()) return invalid(field, "must be a text");
+      return invalid_upstream(field, "is unknown").with_reason("unknown_field");
+    if (!entry.is_string()) return invalid_upstream(field, "must be a text");
     (key == "proxy" ? proxy : credentials) = std::string_view(entry.get_string());
   }
   ATOLL_TRY(UpstreamUse use, make_upstream_use(proxy, std::move(credentials)));

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <optional>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "async/as_tuple.h"
 #include "async/spawn.h"
 #include "base/log.h"
 #include "isolate/event.h"
@@ -18,7 +17,6 @@
 namespace atl::isolate {
 
 namespace asio = boost::asio;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 constexpr size_t kLeastReadBytes = 8 * 1024;  // of a stream that is idle, as most are
 constexpr size_t kMostReadBytes = 256 * 1024;
@@ -58,7 +56,7 @@ Task<Result<agent::Frame>> AgentLink::read() {
     if (!next) co_return std::move(next).error();
     if (*next) co_return **next;
     asio::mutable_buffer room(shared->reader.prepare(shared->room), shared->room);
-    auto [error, count] = co_await shared->socket.async_read_some(room, kToken);
+    auto [error, count] = co_await shared->socket.async_read_some(room, kAsTuple);
     if (error) co_return Error(Code::kUnavailable, "agent stream: " + error.message());
     shared->reader.commit(count);
     bool was_full = count == shared->room;
@@ -103,7 +101,7 @@ Task<Result<void>> AgentLink::send_with(std::string frame, int descriptor) {
     int descriptors[] = {descriptor};
     sent = linux::send_message(shared->socket.native_handle(), frame, descriptors, MSG_DONTWAIT);
     if (sent || sent.error().system_errno() != EAGAIN) break;
-    co_await shared->socket.async_wait(AgentSocket::wait_write, kToken);
+    co_await shared->socket.async_wait(AgentSocket::wait_write, kAsTuple);
   }
   shared->writing = false;
   if (!shared->queue.empty() && !shared->closed) begin_writing(shared);
@@ -114,7 +112,7 @@ Task<void> AgentLink::write_queue(std::shared_ptr<Shared> shared) {
   while (!shared->queue.empty() && !shared->closed) {
     std::string batch = std::exchange(shared->queue, std::string());
     asio::const_buffer bytes = asio::buffer(batch);
-    auto [error, count] = co_await asio::async_write(shared->socket, bytes, kToken);
+    auto [error, count] = co_await asio::async_write(shared->socket, bytes, kAsTuple);
     if (error && !shared->closed) {
       shared->closed = true;
       boost::system::error_code ignored;

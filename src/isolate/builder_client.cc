@@ -7,12 +7,11 @@
 #include <array>
 #include <memory>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/seq_packet_protocol.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include "async/as_tuple.h"
 #include "async/spawn.h"
 #include "base/file.h"
 #include "isolate/event.h"
@@ -24,7 +23,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kLogPieceBytes = 16 * 1024;
 // How long the end of the log may come after the answer: whoever held it has ended.
 constexpr std::chrono::seconds kLogEndTime{5};
@@ -43,7 +41,7 @@ Task<void> read_log(std::shared_ptr<LogReader> reader, std::function<void(std::s
   std::string buffer(kLogPieceBytes, '\0');
   while (true) {
     asio::mutable_buffer room = asio::buffer(buffer);
-    auto [error, count] = co_await reader->stream.async_read_some(room, kToken);
+    auto [error, count] = co_await reader->stream.async_read_some(room, kAsTuple);
     if (error) break;
     log({buffer.data(), count});
   }
@@ -110,7 +108,7 @@ Task<Result<BuiltImage>> BuilderClient::build(BuildOrder order,
   builder::Reply reply = {};
   asio::mutable_buffer room(&reply, sizeof reply);
   asio::socket_base::message_flags flags = 0;
-  auto [error, count] = co_await socket.async_receive(room, flags, kToken);
+  auto [error, count] = co_await socket.async_receive(room, flags, kAsTuple);
   auto deadline = std::chrono::steady_clock::now() + kLogEndTime;
   if (!reader->ended) co_await reader->ended_event.wait_until(deadline);
   if (error || count != sizeof reply) co_return unavailable("the builder ended");

@@ -3,10 +3,9 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include "async/as_tuple.h"
 #include "async/spawn.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -16,7 +15,6 @@ namespace atl::isolate {
 
 namespace asio = boost::asio;
 using Socket = asio::generic::seq_packet_protocol::socket;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 namespace {
 
@@ -99,7 +97,7 @@ Task<void> EgressClient::read_replies(std::shared_ptr<Link> link) {
   while (!link->broken) {
     asio::mutable_buffer room = asio::buffer(buffer);
     asio::socket_base::message_flags flags = 0;
-    auto [error, count] = co_await link->socket.async_receive(room, flags, kToken);
+    auto [error, count] = co_await link->socket.async_receive(room, flags, kAsTuple);
     if (error || count == 0) break;
     auto reply = egress::parse_reply({buffer.data(), count});
     if (!reply) {
@@ -130,7 +128,7 @@ Task<Result<egress::Reply>> EgressClient::ask(egress::Request request, Sockets s
     if (sent) break;
     bool full = sent.error().system_errno() == EAGAIN;
     if (full) {
-      auto [error] = co_await link->socket.async_wait(Socket::wait_write, kToken);
+      auto [error] = co_await link->socket.async_wait(Socket::wait_write, kAsTuple);
       full = !error && !link->broken;
     }
     if (full) continue;
@@ -253,7 +251,7 @@ Task<void> EgressClient::tell_all() {
 
 Task<void> EgressClient::pause() {
   asio::steady_timer timer(executor_, kDialPause);
-  co_await timer.async_wait(kToken);
+  co_await timer.async_wait(kAsTuple);
 }
 
 Task<void> EgressClient::run() {

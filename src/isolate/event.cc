@@ -1,14 +1,13 @@
 #include "isolate/event.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
+
+#include "async/as_tuple.h"
 
 namespace atl {
 
 namespace asio = boost::asio;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 // One timer each, with its own deadline, instead of racing a deadline against a common one: a race
 // costs two more coroutines.
@@ -38,7 +37,7 @@ Event::Event(asio::any_io_executor executor)
 
 Task<void> Event::wait() {
   Waiter waiter(*this, asio::steady_timer::time_point::max());
-  auto undisturbed = asio::bind_cancellation_slot(asio::cancellation_slot(), kToken);
+  auto undisturbed = asio::bind_cancellation_slot(asio::cancellation_slot(), kAsTuple);
   co_await waiter.timer.async_wait(undisturbed);
 }
 
@@ -48,7 +47,7 @@ Task<bool> Event::wait_until(std::chrono::steady_clock::time_point deadline) {
   auto state = co_await asio::this_coro::cancellation_state;
   if (state.cancelled() != asio::cancellation_type::none) co_return false;
   Waiter waiter(*this, deadline);
-  co_await waiter.timer.async_wait(kToken);
+  co_await waiter.timer.async_wait(kAsTuple);
   co_return waiter.notified();
 }
 

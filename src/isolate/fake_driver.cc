@@ -2,21 +2,19 @@
 
 #include <algorithm>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "async/as_tuple.h"
 #include "async/spawn.h"
 #include "isolate/fake_exec.h"
 
 namespace atl::isolate {
 
 namespace asio = boost::asio;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 struct FakeDriver::Agent {
   explicit Agent(const LaunchSpec& spec)
@@ -119,7 +117,7 @@ struct FakeDriver::Agent {
     std::string out = self->hello();
     while (true) {
       asio::const_buffer bytes = asio::buffer(out);
-      auto [write_error, written] = co_await asio::async_write(*socket, bytes, kToken);
+      auto [write_error, written] = co_await asio::async_write(*socket, bytes, kAsTuple);
       if (write_error) co_return;
       out.clear();
       auto next = reader.next();
@@ -129,7 +127,7 @@ struct FakeDriver::Agent {
         continue;
       }
       asio::mutable_buffer room(reader.prepare(65536), 65536);
-      auto [read_error, count] = co_await socket->async_read_some(room, kToken);
+      auto [read_error, count] = co_await socket->async_read_some(room, kAsTuple);
       if (read_error) co_return;
       reader.commit(count);
     }
@@ -169,7 +167,7 @@ Task<Result<void>> FakeDriver::launch(LaunchSpec spec) {
   }
   if (launch_time.count() > 0) {
     asio::steady_timer timer(co_await asio::this_coro::executor, launch_time);
-    co_await timer.async_wait(kToken);
+    co_await timer.async_wait(kAsTuple);
   }
   bool begins_anew = !kept.contains(spec.id);
   if (begins_anew && spec.snapshot && !snapshots.contains(*spec.snapshot))

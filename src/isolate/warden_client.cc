@@ -5,10 +5,9 @@
 #include <array>
 #include <cstring>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
+#include "async/as_tuple.h"
 #include "async/spawn.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -18,7 +17,6 @@ namespace atl::isolate {
 
 namespace asio = boost::asio;
 using Socket = asio::generic::seq_packet_protocol::socket;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 // A launch includes moving a process into v1 groups and, the first time, making the layer pool.
 constexpr std::chrono::seconds kReplyTime{60};
@@ -85,7 +83,7 @@ Result<std::shared_ptr<WardenClient::Link>> WardenClient::ensure_link() {
 Task<void> WardenClient::read_replies(std::shared_ptr<Link> link) {
   std::string message(warden::kMaxReplyBytes + 1, '\0');
   while (!link->broken) {
-    auto [error] = co_await link->socket.async_wait(Socket::wait_read, kToken);
+    auto [error] = co_await link->socket.async_wait(Socket::wait_read, kAsTuple);
     if (link->broken) break;
     std::array<Fd, warden::kReplySockets> received;
     auto got =
@@ -126,7 +124,7 @@ Task<void> WardenClient::read_replies(std::shared_ptr<Link> link) {
 Task<Result<void>> WardenClient::send(std::shared_ptr<Link> link, std::string message) {
   asio::const_buffer bytes(message.data(), message.size());
   asio::socket_base::message_flags flags = MSG_NOSIGNAL;
-  auto [error, count] = co_await link->socket.async_send(bytes, flags, kToken);
+  auto [error, count] = co_await link->socket.async_send(bytes, flags, kAsTuple);
   if (!error && count == message.size()) co_return Result<void>();
   Error failure(Code::kUnavailable, "send to the warden: " + error.message());
   link->fail_all(failure);

@@ -33,7 +33,7 @@ std::optional<http::Response> no_content() {
   return response;
 }
 
-http::Task<Reply> create(Call& call, Plane plane, uint64_t default_seconds) {
+http::Task<Reply> create_sandbox(Call& call, Plane plane, uint64_t default_seconds) {
   auto ceiling = plane.tenants.e2b_internet(call.tenant);
   ATOLL_CO_TRY(sandbox::CreateSandbox request, parse_create(call.body, default_seconds, ceiling));
   if (!request.snapshot) {
@@ -57,11 +57,11 @@ http::Task<Reply> create(Call& call, Plane plane, uint64_t default_seconds) {
 }
 
 http::Task<Reply> create_first(Call& call, Plane plane) {
-  return create(call, plane, kFirstTimeoutSeconds);
+  return create_sandbox(call, plane, kFirstTimeoutSeconds);
 }
 
 http::Task<Reply> create_second(Call& call, Plane plane) {
-  return create(call, plane, kTimeoutSeconds);
+  return create_sandbox(call, plane, kTimeoutSeconds);
 }
 
 // The time of one that runs is only ever extended.
@@ -81,7 +81,7 @@ http::Task<Reply> connect(Call& call, Plane plane) {
   co_return std::optional(json_reply(200, handle_json(*sandbox, plane, domain)));
 }
 
-http::Task<Reply> list(Call& call, Plane plane) {
+http::Task<Reply> show_sandboxes(Call& call, Plane plane) {
   ATOLL_CO_TRY(SandboxPage page,
                list_sandboxes(plane.sandboxes, call.tenant, call.exchange.request()));
   json::array items;
@@ -91,13 +91,13 @@ http::Task<Reply> list(Call& call, Plane plane) {
   co_return std::optional(std::move(response));
 }
 
-http::Task<Reply> show(Call& call, Plane plane) {
+http::Task<Reply> show_sandbox(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
   std::string domain = domain_of(plane, call.exchange.request());
   co_return std::optional(json_reply(200, detail_json(*sandbox, plane, domain)));
 }
 
-http::Task<Reply> remove(Call& call, Plane plane) {
+http::Task<Reply> remove_sandbox(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
   ATOLL_CO_TRY_VOID(co_await plane.sandboxes.remove(call.tenant, sandbox->id()));
   co_return no_content();
@@ -138,11 +138,11 @@ void add_control_routes(Router& router, Plane plane) {
     router.add(std::move(*route));
   }
   for (const char* pattern : {"/sandboxes", "/v2/sandboxes"})
-    router.add(control_route(Method::kGet, pattern, plane, list));
+    router.add(control_route(Method::kGet, pattern, plane, show_sandboxes));
   for (const char* pattern : {"/sandboxes/{id}/connect", "/v2/sandboxes/{id}/connect"})
     router.add(control_route(Method::kPost, pattern, plane, connect));
-  router.add(control_route(Method::kGet, "/sandboxes/{id}", plane, show));
-  router.add(control_route(Method::kDelete, "/sandboxes/{id}", plane, remove));
+  router.add(control_route(Method::kGet, "/sandboxes/{id}", plane, show_sandbox));
+  router.add(control_route(Method::kDelete, "/sandboxes/{id}", plane, remove_sandbox));
   router.add(control_route(Method::kPost, "/sandboxes/{id}/timeout", plane, set_timeout));
   router.add(control_route(Method::kPut, "/sandboxes/{id}/network", plane, set_network));
   for (const Endpoint& missing : kMissing)

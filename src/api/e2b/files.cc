@@ -70,7 +70,7 @@ http::Task<Reply> download(Call& call, Plane plane) {
   co_return sent;
 }
 
-http::Task<Reply> upload(Call& call, Plane plane) {
+http::Task<Reply> upload_file(Call& call, Plane plane) {
   ATOLL_CO_TRY(FileScope scope, scope_of(call, plane));
   ATOLL_CO_TRY_VOID(co_await check_user(scope));
   co_return co_await take_upload(call, std::move(scope));
@@ -99,7 +99,7 @@ void add_files_routes(Router& router, Plane plane) {
   Route reading = make(Method::kGet, "/files", download, Needs::kAccess);
   reading.time = Route::Time::kLong;
   router.add(std::move(reading));
-  Route writing = make(Method::kPost, "/files", upload, Needs::kAccess);
+  Route writing = make(Method::kPost, "/files", upload_file, Needs::kAccess);
   writing.body = Route::Body::kStream;
   router.add(std::move(writing));
   router.add(make(Method::kGet, "/health", health, Needs::kNothing));

@@ -34,7 +34,7 @@ std::optional<http::Response> entry_reply(json::object entry) {
   return json_reply(200, object);
 }
 
-http::Task<Reply> stat(Call& call, Plane plane) {
+http::Task<Reply> stat_entry(Call& call, Plane plane) {
   ATOLL_CO_TRY(FileScope scope, file_scope(call, plane));
   ATOLL_CO_TRY(std::string path, path_of(call, "path", scope.user));
   ATOLL_CO_TRY(FileEntry entry, co_await scope.files.stat(path));
@@ -55,7 +55,7 @@ http::Task<Reply> make_directory(Call& call, Plane plane) {
   co_return entry_reply(entry_json(made->entry));
 }
 
-http::Task<Reply> move(Call& call, Plane plane) {
+http::Task<Reply> move_entry(Call& call, Plane plane) {
   ATOLL_CO_TRY(FileScope scope, file_scope(call, plane));
   ATOLL_CO_TRY(std::string from, path_of(call, "source", scope.user));
   ATOLL_CO_TRY(std::string to, path_of(call, "destination", scope.user));
@@ -70,7 +70,7 @@ http::Task<Reply> move(Call& call, Plane plane) {
   co_return entry_reply(std::move(object));
 }
 
-http::Task<Reply> remove(Call& call, Plane plane) {
+http::Task<Reply> remove_entry(Call& call, Plane plane) {
   ATOLL_CO_TRY(FileScope scope, file_scope(call, plane));
   ATOLL_CO_TRY(std::string path, path_of(call, "path", scope.user));
   auto removed = co_await scope.files.remove(path, Files::Depth::kTree);
@@ -87,7 +87,7 @@ Result<uint32_t> parse_depth(const Call& call) {
   return depth == 0 ? 1 : depth;
 }
 
-http::Task<Reply> list(Call& call, Plane plane) {
+http::Task<Reply> list_directory(Call& call, Plane plane) {
   ATOLL_CO_TRY(FileScope scope, file_scope(call, plane));
   sandbox::ListFiles asked;
   ATOLL_CO_TRY(asked.path, path_of(call, "path", scope.user));
@@ -121,11 +121,11 @@ Result<FileScope> file_scope(const Call& call, const Plane& plane) {
 }
 
 void add_filesystem_routes(Router& router, Plane plane) {
-  add_unary(router, plane, "filesystem.Filesystem/Stat", stat);
+  add_unary(router, plane, "filesystem.Filesystem/Stat", stat_entry);
   add_unary(router, plane, "filesystem.Filesystem/MakeDir", make_directory);
-  add_unary(router, plane, "filesystem.Filesystem/Move", move);
-  add_unary(router, plane, "filesystem.Filesystem/ListDir", list);
-  add_unary(router, plane, "filesystem.Filesystem/Remove", remove);
+  add_unary(router, plane, "filesystem.Filesystem/Move", move_entry);
+  add_unary(router, plane, "filesystem.Filesystem/ListDir", list_directory);
+  add_unary(router, plane, "filesystem.Filesystem/Remove", remove_entry);
 }
 
 }  // namespace atl::api::e2b

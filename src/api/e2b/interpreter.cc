@@ -44,7 +44,7 @@ Result<NewContext> parse_context(std::string_view body) {
   return NewContext{*language, std::move(resolved)};
 }
 
-http::Task<Reply> create(Call& call, Plane plane) {
+http::Task<Reply> create_context(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, running_sandbox(call, plane));
   ATOLL_CO_TRY(NewContext asked, parse_context(call.body));
   ATOLL_CO_TRY(std::shared_ptr<Context> context,
@@ -53,7 +53,7 @@ http::Task<Reply> create(Call& call, Plane plane) {
 }
 
 // The two that E2B's image begins with are there from the start, as far as the image has them.
-http::Task<Reply> list(Call& call, Plane plane) {
+http::Task<Reply> list_contexts(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, running_sandbox(call, plane));
   for (std::string language : {"python", "javascript"}) {
     auto made = co_await default_context(sandbox, language);
@@ -73,7 +73,7 @@ http::Task<Reply> restart(Call& call, Plane plane) {
   co_return std::optional(json_reply(200, nullptr));
 }
 
-http::Task<Reply> remove(Call& call, Plane plane) {
+http::Task<Reply> remove_context(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, running_sandbox(call, plane));
   ATOLL_CO_TRY(std::shared_ptr<Context> context, named_context(*sandbox, call.parameters.at(1)));
   ATOLL_CO_TRY_VOID(co_await sandbox->contexts().remove(context));
@@ -101,10 +101,10 @@ void add_interpreter_routes(Router& router, Plane plane) {
   };
   add(Method::kGet, "/health", health, Needs::kNothing);
   add(Method::kPost, "/execute", execute, Needs::kTraffic);
-  add(Method::kPost, "/contexts", create, Needs::kTraffic);
-  add(Method::kGet, "/contexts", list, Needs::kTraffic);
+  add(Method::kPost, "/contexts", create_context, Needs::kTraffic);
+  add(Method::kGet, "/contexts", list_contexts, Needs::kTraffic);
   add(Method::kPost, "/contexts/{context}/restart", restart, Needs::kTraffic);
-  add(Method::kDelete, "/contexts/{context}", remove, Needs::kTraffic);
+  add(Method::kDelete, "/contexts/{context}", remove_context, Needs::kTraffic);
 }
 
 }  // namespace atl::api::e2b

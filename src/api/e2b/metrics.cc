@@ -38,7 +38,7 @@ json::object point_json(const Sandbox& sandbox, const MeterPoint& point) {
   return object;
 }
 
-http::Task<Reply> show(Call& call, Plane plane) {
+http::Task<Reply> show_metrics(Call& call, Plane plane) {
   const http::Request& request = call.exchange.request();
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, plane));
   ATOLL_CO_TRY(auto start, number_parameter("start", request));
@@ -87,7 +87,7 @@ http::Task<Reply> show_several(Call& call, Plane plane) {
 
 void add_metrics_routes(Router& router, Plane plane) {
   router.add(control_route(http::Method::kGet, "/sandboxes/metrics", plane, show_several));
-  router.add(control_route(http::Method::kGet, "/sandboxes/{id}/metrics", plane, show));
+  router.add(control_route(http::Method::kGet, "/sandboxes/{id}/metrics", plane, show_metrics));
 }
 
 }  // namespace atl::api::e2b

@@ -49,7 +49,7 @@ http::Task<Result<void>> check_place(std::shared_ptr<Sandbox> sandbox, const Exe
   co_return Result<void>();
 }
 
-http::Task<Reply> start(Call& call, Plane plane) {
+http::Task<Reply> start_process(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, running_sandbox(call, plane));
   const http::Request& asked = call.exchange.request();
   ATOLL_CO_TRY(std::string user, user_of(asked, *sandbox));
@@ -110,7 +110,7 @@ http::Task<Reply> connect(Call& call, Plane plane) {
   co_return co_await follow_process(call, exec, end, patience);
 }
 
-http::Task<Reply> list(Call& call, Plane plane) {
+http::Task<Reply> list_processes(Call& call, Plane plane) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, running_sandbox(call, plane));
   sandbox::Ledger& ledger = plane.sandboxes.services().ledger;
   ATOLL_CO_TRY(auto live, co_await live_processes(sandbox, ledger));
@@ -150,9 +150,9 @@ http::Task<Reply> update(Call& call, Plane plane) {
 }  // namespace
 
 void add_process_routes(Router& router, Plane plane) {
-  add_streaming(router, plane, "process.Process/Start", start);
+  add_streaming(router, plane, "process.Process/Start", start_process);
   add_streaming(router, plane, "process.Process/Connect", connect);
-  add_unary(router, plane, "process.Process/List", list);
+  add_unary(router, plane, "process.Process/List", list_processes);
   add_unary(router, plane, "process.Process/SendSignal", send_signal);
   add_unary(router, plane, "process.Process/Update", update);
   add_process_input_routes(router, plane);

@@ -57,7 +57,7 @@ std::map<std::string, std::string> metadata_of(ObjectReader& reader) {
   return {pairs.begin(), pairs.end()};
 }
 
-http::Task<Reply> create(Call& call, Plane plane) {
+http::Task<Reply> create_secret(Call& call, Plane plane) {
   ATOLL_CO_TRY(json::object object, parse_object(call.body));
   ObjectReader reader(object);
   std::string name = reader.text("name", egress::kMaxSecretValueBytes);
@@ -89,7 +89,7 @@ http::Task<Reply> renew(Call& call, Plane plane) {
   co_return std::optional(json_reply(200, secret_json(*shown)));
 }
 
-http::Task<Reply> list(Call& call, Plane plane) {
+http::Task<Reply> list_secrets(Call& call, Plane plane) {
   const http::Request& request = call.exchange.request();
   ATOLL_CO_TRY(auto limit, number_parameter("limit", request));
   if (limit && (*limit < 1 || *limit > kMaxPage))
@@ -109,7 +109,7 @@ http::Task<Reply> list(Call& call, Plane plane) {
   co_return std::optional(std::move(response));
 }
 
-http::Task<Reply> show(Call& call, Plane plane) {
+http::Task<Reply> show_secret(Call& call, Plane plane) {
   Secrets secrets = secrets_of(call, plane);
   ATOLL_CO_TRY(auto shown, co_await secrets.list());
   auto found = shown.find(call.parameters.at(0));
@@ -117,7 +117,7 @@ http::Task<Reply> show(Call& call, Plane plane) {
   co_return std::optional(json_reply(200, secret_json(found->second)));
 }
 
-http::Task<Reply> remove(Call& call, Plane plane) {
+http::Task<Reply> remove_secret(Call& call, Plane plane) {
   std::string name = call.parameters.at(0);
   Secrets secrets = secrets_of(call, plane);
   auto removed = co_await secrets.remove(name);
@@ -131,11 +131,11 @@ http::Task<Reply> remove(Call& call, Plane plane) {
 }  // namespace
 
 void add_secret_routes(Router& router, Plane plane) {
-  router.add(control_route(Method::kGet, "/secrets", plane, list));
-  router.add(control_route(Method::kPost, "/secrets", plane, create));
-  router.add(control_route(Method::kGet, "/secrets/{secret}", plane, show));
+  router.add(control_route(Method::kGet, "/secrets", plane, list_secrets));
+  router.add(control_route(Method::kPost, "/secrets", plane, create_secret));
+  router.add(control_route(Method::kGet, "/secrets/{secret}", plane, show_secret));
   router.add(control_route(Method::kPost, "/secrets/{secret}", plane, renew));
-  router.add(control_route(Method::kDelete, "/secrets/{secret}", plane, remove));
+  router.add(control_route(Method::kDelete, "/secrets/{secret}", plane, remove_secret));
 }
 
 }  // namespace atl::api::e2b

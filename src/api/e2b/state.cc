@@ -119,7 +119,7 @@ bool is_listed(const store::SnapshotRow& row, const SnapshotFilter& filter) {
   return has_tag ? is_called(row, *filter.name) : split(row.label).name == *filter.name;
 }
 
-http::Task<Reply> list(Call& call, Plane plane) {
+http::Task<Reply> list_snapshots(Call& call, Plane plane) {
   ATOLL_CO_TRY(SnapshotFilter filter, parse_filter(call.exchange.request()));
   // All of a tenant's are one page of rows.
   static_assert(sandbox::kMaxSnapshots <= store::kMaxPageRows);
@@ -181,7 +181,7 @@ void add_state_routes(Router& router, Plane plane) {
   router.add(control_route(Method::kPost, "/sandboxes/{id}/pause", plane, pause));
   router.add(control_route(Method::kPost, "/sandboxes/{id}/resume", plane, resume));
   router.add(control_route(Method::kPost, "/sandboxes/{id}/snapshots", plane, cut));
-  router.add(control_route(Method::kGet, "/snapshots", plane, list));
+  router.add(control_route(Method::kGet, "/snapshots", plane, list_snapshots));
   Route forks = control_route(Method::kPost, "/sandboxes/{id}/fork", plane, fork);
   forks.time = Route::Time::kLong;
   router.add(std::move(forks));

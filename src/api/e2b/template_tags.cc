@@ -64,7 +64,7 @@ http::Task<Reply> assign(Call& call, Plane plane) {
   co_return std::optional(json_reply(201, object));
 }
 
-http::Task<Reply> remove(Call& call, Plane plane) {
+http::Task<Reply> remove_tag(Call& call, Plane plane) {
   ATOLL_CO_TRY(TagRequest request, parse_request(call.body, "name"));
   for (const std::string& tag : request.tags)
     if (tag == sandbox::kDefaultTag)
@@ -76,7 +76,7 @@ http::Task<Reply> remove(Call& call, Plane plane) {
   co_return std::optional(std::move(response));
 }
 
-http::Task<Reply> list(Call& call, Plane plane) {
+http::Task<Reply> list_tags(Call& call, Plane plane) {
   const std::string& name = call.parameters.at(0);
   auto& templates = plane.sandboxes.templates();
   ATOLL_CO_TRY(std::optional<KnownTemplate> found, templates.find(call.tenant, name));
@@ -97,8 +97,8 @@ http::Task<Reply> list(Call& call, Plane plane) {
 
 void add_template_tag_routes(Router& router, Plane plane) {
   router.add(control_route(Method::kPost, "/templates/tags", plane, assign));
-  router.add(control_route(Method::kDelete, "/templates/tags", plane, remove));
-  router.add(control_route(Method::kGet, "/templates/{template}/tags", plane, list));
+  router.add(control_route(Method::kDelete, "/templates/tags", plane, remove_tag));
+  router.add(control_route(Method::kGet, "/templates/{template}/tags", plane, list_tags));
 }
 
 }  // namespace atl::api::e2b

@@ -120,7 +120,7 @@ Result<std::shared_ptr<std::vector<store::PackedFile>>> open_archives(
   return files;
 }
 
-http::Task<Reply> begin(Call& call, Desk desk) {
+http::Task<Reply> begin_template(Call& call, Desk desk) {
   ATOLL_CO_TRY(std::shared_ptr<TemplateOrder> order, named_order(call, desk));
   if (order->build)
     co_return Error(Code::kConflict, "this build has begun already").with_reason("template_busy");
@@ -184,7 +184,7 @@ json::object reason_of(const TemplateBuild& build) {
   return reason;
 }
 
-http::Task<Reply> show(Call& call, Desk desk) {
+http::Task<Reply> show_template(Call& call, Desk desk) {
   ATOLL_CO_TRY(std::shared_ptr<TemplateOrder> order, named_order(call, desk));
   ATOLL_CO_TRY(auto offset, number_parameter("logsOffset", call.exchange.request()));
   json::object object;
@@ -211,7 +211,7 @@ http::Task<Reply> find_alias(Call& call, Desk desk) {
 }
 
 // For these clients a snapshot is a template too.
-http::Task<Reply> remove(Call& call, Desk desk) {
+http::Task<Reply> remove_template(Call& call, Desk desk) {
   const std::string& given = call.parameters.at(0);
   if (auto id = parse_snapshot_id(given)) {
     ATOLL_CO_TRY_VOID(
@@ -233,11 +233,12 @@ void add_template_routes(Router& router, Plane plane, TemplateOrders& orders) {
   Desk desk{plane, orders};
   router.add(control_route(Method::kPost, "/v3/templates", desk, announce));
   router.add(control_route(Method::kGet, "/templates/{template}/files/{hash}", desk, link_upload));
-  router.add(control_route(Method::kPost, "/v2/templates/{template}/builds/{build}", desk, begin));
-  router.add(
-      control_route(Method::kGet, "/templates/{template}/builds/{build}/status", desk, show));
+  router.add(control_route(Method::kPost, "/v2/templates/{template}/builds/{build}", desk,
+                           begin_template));
+  router.add(control_route(Method::kGet, "/templates/{template}/builds/{build}/status", desk,
+                           show_template));
   router.add(control_route(Method::kGet, "/templates/aliases/{alias}", desk, find_alias));
-  router.add(control_route(Method::kDelete, "/templates/{template}", desk, remove));
+  router.add(control_route(Method::kDelete, "/templates/{template}", desk, remove_template));
   Route upload = control_route(Method::kPut, "/e2b/uploads/{token}", desk, receive_upload);
   upload.body = Route::Body::kStream;
   upload.admit = [desk](const http::Request&, const std::vector<std::string>& parameters) {

@@ -80,7 +80,7 @@ std::string user_named(uint32_t id) {
   return id == 0 ? "root" : id == kUserId ? "user" : std::to_string(id);
 }
 
-http::Task<Result<Errand>> begin(Call& call, Plane plane, Purpose purpose) {
+http::Task<Result<Errand>> enter_volume(Call& call, Plane plane, Purpose purpose) {
   const http::Request& request = call.exchange.request();
   ATOLL_CO_TRY(auto given, text_parameter("path", request));
   ATOLL_CO_TRY(std::string path, resolve_path("/" + given.value_or(""), "root"));
@@ -102,12 +102,12 @@ http::Task<Result<Errand>> begin(Call& call, Plane plane, Purpose purpose) {
   co_return errand;
 }
 
-http::Task<Reply> stat(Call&, Errand& errand) {
+http::Task<Reply> stat_volume_entry(Call&, Errand& errand) {
   ATOLL_CO_TRY(FileEntry entry, co_await errand.files.stat(errand.path));
   co_return std::optional(json_reply(200, stat_json(entry, errand)));
 }
 
-http::Task<Reply> list(Call& call, Errand& errand) {
+http::Task<Reply> list_volume_directory(Call& call, Errand& errand) {
   sandbox::ListFiles asked;
   asked.path = errand.path;
   ATOLL_CO_TRY(asked.depth,
@@ -132,7 +132,7 @@ http::Task<Reply> make_directory(Call&, Errand& errand) {
   co_return std::optional(json_reply(201, stat_json(made.entry, errand)));
 }
 
-http::Task<Reply> change(Call& call, Errand& errand) {
+http::Task<Reply> change_volume_entry(Call& call, Errand& errand) {
   ATOLL_CO_TRY(json::object object, parse_object(call.body));
   ObjectReader reader(object);
   auto mode = reader.optional_small("mode", 0, kMaxMode);
@@ -149,7 +149,7 @@ http::Task<Reply> change(Call& call, Errand& errand) {
   co_return std::optional(json_reply(200, stat_json(entry, errand)));
 }
 
-http::Task<Reply> remove(Call&, Errand& errand) {
+http::Task<Reply> remove_volume_entry(Call&, Errand& errand) {
   if (errand.path == errand.visit.path)
     co_return Error(Code::kInvalid, "the root of a volume stays").with_reason("invalid_path");
   Files files(errand.visit.sandbox, "root");
@@ -164,7 +164,7 @@ http::Task<Reply> download(Call& call, Errand& errand) {
   co_return co_await v1::download_file(call, std::move(target));
 }
 
-http::Task<Reply> upload(Call& call, Errand& errand) {
+http::Task<Reply> write_volume_file(Call& call, Errand& errand) {
   sandbox::WriteFile request;
   request.path = errand.path;
   request.mode = errand.mode;
@@ -184,7 +184,7 @@ http::Task<Reply> upload(Call& call, Errand& errand) {
 using Action = http::Task<Reply> (*)(Call& call, Errand& errand);
 
 http::Task<Reply> run(Call& call, Plane plane, Purpose purpose, Action action) {
-  ATOLL_CO_TRY(Errand errand, co_await begin(call, plane, purpose));
+  ATOLL_CO_TRY(Errand errand, co_await enter_volume(call, plane, purpose));
   auto reply = co_await action(call, errand);
   co_await plane.rooms->leave(errand.visit);
   co_return reply;
@@ -216,15 +216,15 @@ void add_volume_content_routes(Router& router, Plane plane) {
     };
     return route;
   };
-  router.add(make(Method::kGet, "path", stat));
-  router.add(make(Method::kPatch, "path", change));
-  router.add(make(Method::kDelete, "path", remove));
-  router.add(make(Method::kGet, "dir", list));
+  router.add(make(Method::kGet, "path", stat_volume_entry));
+  router.add(make(Method::kPatch, "path", change_volume_entry));
+  router.add(make(Method::kDelete, "path", remove_volume_entry));
+  router.add(make(Method::kGet, "dir", list_volume_directory));
   router.add(make(Method::kPost, "dir", make_directory));
   Route reading = make(Method::kGet, "file", download);
   reading.time = Route::Time::kLong;
   router.add(std::move(reading));
-  Route writing = make(Method::kPut, "file", upload);
+  Route writing = make(Method::kPut, "file", write_volume_file);
   writing.body = Route::Body::kStream;
   router.add(std::move(writing));
 }

@@ -42,7 +42,7 @@ Result<ShownVolume> named_volume(const Call& call, const Plane& plane) {
       .with_reason("volume_not_found");
 }
 
-http::Task<Reply> create(Call& call, Plane plane) {
+http::Task<Reply> create_volume(Call& call, Plane plane) {
   ATOLL_CO_TRY(json::object object, parse_object(call.body));
   ObjectReader reader(object);
   std::string name = reader.text("name", sandbox::kMaxVolumeNameBytes);
@@ -52,19 +52,19 @@ http::Task<Reply> create(Call& call, Plane plane) {
   co_return std::optional(json_reply(201, held_json(row, plane)));
 }
 
-http::Task<Reply> list(Call& call, Plane plane) {
+http::Task<Reply> list_volumes(Call& call, Plane plane) {
   json::array items;
   for (const ShownVolume& volume : volumes_of(plane).list(call.tenant))
     items.push_back(volume_json(volume.row));
   co_return std::optional(json_reply(200, items));
 }
 
-http::Task<Reply> show(Call& call, Plane plane) {
+http::Task<Reply> show_volume(Call& call, Plane plane) {
   ATOLL_CO_TRY(ShownVolume volume, named_volume(call, plane));
   co_return std::optional(json_reply(200, held_json(volume.row, plane)));
 }
 
-http::Task<Reply> remove(Call& call, Plane plane) {
+http::Task<Reply> remove_volume(Call& call, Plane plane) {
   ATOLL_CO_TRY(ShownVolume volume, named_volume(call, plane));
   std::string name = volume.row.name;
   std::vector<sandbox::WantedVolume> wanted;
@@ -85,10 +85,10 @@ Result<std::vector<sandbox::WantedVolume>> parse_volume_mounts(const json::objec
 }
 
 void add_volume_routes(Router& router, Plane plane) {
-  router.add(control_route(Method::kPost, "/volumes", plane, create));
-  router.add(control_route(Method::kGet, "/volumes", plane, list));
-  router.add(control_route(Method::kGet, "/volumes/{volume}", plane, show));
-  router.add(control_route(Method::kDelete, "/volumes/{volume}", plane, remove));
+  router.add(control_route(Method::kPost, "/volumes", plane, create_volume));
+  router.add(control_route(Method::kGet, "/volumes", plane, list_volumes));
+  router.add(control_route(Method::kGet, "/volumes/{volume}", plane, show_volume));
+  router.add(control_route(Method::kDelete, "/volumes/{volume}", plane, remove_volume));
 }
 
 }  // namespace atl::api::e2b

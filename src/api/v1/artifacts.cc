@@ -30,7 +30,7 @@ Result<std::vector<store::Artifact>> kept_artifacts(const Call& call, Sandboxes&
   return kept;
 }
 
-http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> list_artifacts(Call& call, Sandboxes& sandboxes) {
   sandbox::ArtifactList found;
   auto live = named_sandbox(call, sandboxes);
   if (live) {
@@ -75,7 +75,7 @@ http::Task<Reply> show_kept(Call& call, Sandboxes& sandboxes, std::string name, 
   co_return std::optional<http::Response>();
 }
 
-http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> show_artifact(Call& call, Sandboxes& sandboxes) {
   auto name = http::percent_decode_bytes(call.parameters.at(1));
   if (!name || !sandbox::is_clean_relative(*name)) co_return no_such_artifact();
   auto live = named_sandbox(call, sandboxes);
@@ -103,10 +103,10 @@ json::object artifact_json(const store::Artifact& artifact) {
 
 void add_artifact_routes(Router& router, Sandboxes& sandboxes) {
   const std::string base = "/v1/sandboxes/{id}/artifacts";
-  router.add(
-      {http::Method::kGet, base, [&sandboxes](Call& call) { return list(call, sandboxes); }});
+  router.add({http::Method::kGet, base,
+              [&sandboxes](Call& call) { return list_artifacts(call, sandboxes); }});
   router.add({http::Method::kGet, base + "/{name...}",
-              [&sandboxes](Call& call) { return show(call, sandboxes); }});
+              [&sandboxes](Call& call) { return show_artifact(call, sandboxes); }});
 }
 
 }  // namespace atl::api::v1

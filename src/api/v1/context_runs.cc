@@ -130,9 +130,9 @@ http::Task<Reply> follow(Call& call, std::shared_ptr<ContextRun> run, RunPositio
                         {"Atoll-Run", std::to_string(run->row().number)}};
   Result<void> sent = co_await http::start_events(call.exchange, std::move(headers));
   if (sent && first == FirstEvent::kStart) {
-    RunReader begin(run, from);
+    RunReader begin_run(run, from);
     std::string data = json_text(run_summary_json(run->row()));
-    sent = co_await send_event(call, begin, "start", std::move(data));
+    sent = co_await send_event(call, begin_run, "start", std::move(data));
   }
   bool is_head = call.exchange.request().method == http::Method::kHead;
   if (sent && is_head) sent = co_await call.exchange.finish();
@@ -163,14 +163,14 @@ http::Task<Result<std::shared_ptr<ContextRun>>> start_once(Call& call, NamedCont
 }
 
 // Whoever starts a run and goes away leaves it running.
-http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> start_run(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(NamedContext named, named_context(call, sandboxes));
   ATOLL_CO_TRY(RunCall parsed, parse_run(call.body));
   ATOLL_CO_TRY(std::shared_ptr<ContextRun> run, co_await start_once(call, named, parsed));
   bool wait = parsed.wait.value_or(false);
   if (wants_events(call.exchange.request()) || !parsed.wait) {
-    RunPosition begin;
-    co_return co_await follow(call, run, begin, FirstEvent::kStart);
+    RunPosition begin_run;
+    co_return co_await follow(call, run, begin_run, FirstEvent::kStart);
   }
   if (!wait) co_return std::optional(json_reply(202, run_summary_json(run->row())));
   co_await wait_ended(call, *run, SteadyTime::max());
@@ -179,7 +179,7 @@ http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
   co_return std::optional(json_reply(200, object));
 }
 
-http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> show_run(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(NamedContext named, named_context(call, sandboxes));
   const http::Request& request = call.exchange.request();
   ATOLL_CO_TRY(auto wait_ms, number_parameter("wait_ms", request));
@@ -216,12 +216,12 @@ void add_context_run_routes(Router& router, Sandboxes& sandboxes) {
   const std::string base = "/v1/sandboxes/{id}/contexts/{context}/runs";
   router.add({.method = Method::kPost,
               .pattern = base,
-              .action = bind(start),
+              .action = bind(start_run),
               .effect = Route::Effect::kCreates,
               .time = Route::Time::kLong});
   router.add({.method = Method::kGet,
               .pattern = base + "/{run}",
-              .action = bind(show),
+              .action = bind(show_run),
               .time = Route::Time::kLong});
 }
 

@@ -74,13 +74,13 @@ http::Task<Result<std::shared_ptr<Context>>> create_once(Call& call,
   co_return created;
 }
 
-http::Task<Reply> create(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> create_context(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(std::shared_ptr<Context> context, co_await create_once(call, sandbox));
   co_return std::optional(json_reply(201, context_json(*context)));
 }
 
-http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> list_contexts(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   json::array items;
   for (const auto& context : sandbox->contexts().all()) items.push_back(context_json(*context));
@@ -89,7 +89,7 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
   co_return std::optional(json_reply(200, object));
 }
 
-http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> show_context(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(NamedContext named, named_context(call, sandboxes));
   co_return std::optional(json_reply(200, context_json(*named.context)));
 }
@@ -124,7 +124,7 @@ http::Task<Reply> restart(Call& call, Sandboxes& sandboxes) {
   co_return std::optional(json_reply(200, context_json(*named.context)));
 }
 
-http::Task<Reply> remove(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> remove_context(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(NamedContext named, named_context(call, sandboxes));
   ATOLL_CO_TRY_VOID(co_await sandbox::Pause::wake(named.sandbox));
   ATOLL_CO_TRY_VOID(co_await named.sandbox->contexts().remove(named.context));
@@ -162,12 +162,12 @@ void add_context_routes(Router& router, Sandboxes& sandboxes) {
   const std::string base = "/v1/sandboxes/{id}/contexts";
   router.add({.method = Method::kPost,
               .pattern = base,
-              .action = bind(create),
+              .action = bind(create_context),
               .effect = Route::Effect::kCreates,
               .time = Route::Time::kLong});
-  router.add({Method::kGet, base, bind(list)});
-  router.add({Method::kGet, base + "/{context}", bind(show)});
-  router.add({Method::kDelete, base + "/{context}", bind(remove)});
+  router.add({Method::kGet, base, bind(list_contexts)});
+  router.add({Method::kGet, base + "/{context}", bind(show_context)});
+  router.add({Method::kDelete, base + "/{context}", bind(remove_context)});
   router.add({Method::kPost, base + "/{context}/interrupt", bind(interrupt)});
   router.add({Method::kPost, base + "/{context}/complete", bind(complete)});
   router.add({.method = Method::kPost,

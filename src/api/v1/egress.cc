@@ -35,7 +35,7 @@ std::string page_text(const isolate::EgressPage& page) {
   return body + "],\"next_cursor\":\"" + std::to_string(page.next) + "\"}";
 }
 
-http::Task<Reply> show(Call& call, sandbox::Sandboxes& sandboxes) {
+http::Task<Reply> show_egress(Call& call, sandbox::Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<sandbox::Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(uint64_t offset, parse_cursor(call.exchange.request().query));
   isolate::Driver& driver = sandboxes.services().driver;
@@ -50,7 +50,7 @@ http::Task<Reply> show(Call& call, sandbox::Sandboxes& sandboxes) {
 }  // namespace
 
 void add_egress_route(Router& router, sandbox::Sandboxes& sandboxes) {
-  auto action = [&sandboxes](Call& call) { return show(call, sandboxes); };
+  auto action = [&sandboxes](Call& call) { return show_egress(call, sandboxes); };
   router.add({http::Method::kGet, "/v1/sandboxes/{id}/egress", action});
   add_secret_routes(router, sandboxes);
 }

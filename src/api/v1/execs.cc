@@ -122,7 +122,7 @@ http::Task<Result<std::shared_ptr<Exec>>> start_once(Call& call, std::shared_ptr
 }
 
 // Whoever starts an exec and goes away leaves it running.
-http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> start_exec(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(ExecCall parsed, parse_exec(call.body, *sandbox));
   ATOLL_CO_TRY(std::shared_ptr<Exec> exec, co_await start_once(call, sandbox, parsed));
@@ -141,7 +141,7 @@ http::Task<Reply> start(Call& call, Sandboxes& sandboxes) {
   co_return std::optional(json_reply(parsed.wait ? 200 : 202, object));
 }
 
-http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> show_exec(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(auto wait_ms, number_parameter("wait_ms", call.exchange.request()));
   if (wait_ms.value_or(0) > sandbox::kMaxTimeoutMs)
     co_return invalid_parameter("wait_ms", "must be at most a day");
@@ -152,7 +152,7 @@ http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
   co_return std::optional(json_reply(200, object));
 }
 
-http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> list_execs(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   const http::Request& request = call.exchange.request();
   auto limit = page_limit(request.query);
@@ -233,13 +233,13 @@ void add_exec_routes(Router& router, Sandboxes& sandboxes) {
   const std::string base = "/v1/sandboxes/{id}/execs";
   router.add({.method = Method::kPost,
               .pattern = base,
-              .action = bind(start),
+              .action = bind(start_exec),
               .effect = Route::Effect::kCreates,
               .time = Route::Time::kLong});
-  router.add({Method::kGet, base, bind(list)});
+  router.add({Method::kGet, base, bind(list_execs)});
   router.add({.method = Method::kGet,
               .pattern = base + "/{exec}",
-              .action = bind(show),
+              .action = bind(show_exec),
               .time = Route::Time::kLong});
   add_exec_output_route(router, sandboxes);
   add_exec_input_routes(router, sandboxes);

@@ -55,12 +55,12 @@ Result<std::string> short_parameter(const http::Request& request, std::string_vi
   return *text;
 }
 
-http::Task<Reply> stat(Call&, FileTarget target) {
+http::Task<Reply> stat_file(Call&, FileTarget target) {
   ATOLL_CO_TRY(agent::FileEntry entry, co_await target.files.stat(target.path));
   co_return std::optional(json_reply(200, entry_json(entry, Attributes::kShow)));
 }
 
-http::Task<Reply> list(Call& call, FileTarget target) {
+http::Task<Reply> list_files(Call& call, FileTarget target) {
   const http::Request& request = call.exchange.request();
   sandbox::ListFiles asked;
   asked.path = target.path;
@@ -109,14 +109,15 @@ http::Task<Reply> get(Call& call, Sandboxes& sandboxes) {
   struct {
     std::string_view word;
     http::Task<Reply> (*action)(Call&, FileTarget);
-  } constexpr kViews[] = {{"stat", stat}, {"list", list}, {"find", find}, {"watch", watch_files}};
+  } constexpr kViews[] = {
+      {"stat", stat_file}, {"list", list_files}, {"find", find}, {"watch", watch_files}};
   for (const auto& view : kViews)
     if (has_word(call.exchange.request().query, view.word))
       co_return co_await view.action(call, std::move(target));
   co_return co_await download_file(call, std::move(target));
 }
 
-http::Task<Reply> remove(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> remove_file(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(FileTarget target, file_target(call, sandboxes));
   ATOLL_CO_TRY(bool recursive, flag_parameter("recursive", call.exchange.request()));
   auto depth = recursive ? Files::Depth::kTree : Files::Depth::kOne;
@@ -136,7 +137,7 @@ http::Task<Reply> make_directory(Call& call, FileTarget target) {
   co_return std::optional(json_reply(made.existed ? 200 : 201, entry_json(made.entry)));
 }
 
-http::Task<Reply> move(Call& call, FileTarget target) {
+http::Task<Reply> move_file(Call& call, FileTarget target) {
   ATOLL_CO_TRY(json::object object, parse_object(call.body));
   ObjectReader reader(object);
   std::string to = reader.text("to", agent::kMaxPathBytes);
@@ -188,7 +189,7 @@ http::Task<Reply> post(Call& call, Sandboxes& sandboxes) {
     std::string_view word;
     http::Task<Reply> (*action)(Call&, FileTarget);
   } constexpr kActions[] = {{"mkdir", make_directory},
-                            {"move", move},
+                            {"move", move_file},
                             {"chmod", change_mode},
                             {"xattrs", change_attributes}};
   for (const auto& action : kActions)
@@ -211,7 +212,7 @@ void add_file_routes(Router& router, Sandboxes& sandboxes) {
   router.add(
       {.method = Method::kGet, .pattern = base, .action = bind(get), .time = Route::Time::kLong});
   router.add(std::move(upload));
-  router.add({Method::kDelete, base, bind(remove)});
+  router.add({Method::kDelete, base, bind(remove_file)});
   router.add({Method::kPost, base, bind(post)});
 }
 

@@ -25,7 +25,7 @@ json::object to_json(const sandbox::NamedKey& key) {
   return object;
 }
 
-http::Task<Reply> create(Call& call, Keys& keys) {
+http::Task<Reply> create_key(Call& call, Keys& keys) {
   ATOLL_CO_TRY(json::object body, parse_object(call.body));
   ObjectReader reader(body);
   std::string tenant =
@@ -43,7 +43,7 @@ http::Task<Reply> create(Call& call, Keys& keys) {
   co_return std::optional(json_reply(201, object));
 }
 
-http::Task<Reply> list(Call&, Keys& keys) {
+http::Task<Reply> list_keys(Call&, Keys& keys) {
   ATOLL_CO_TRY(auto rows, co_await keys.list());
   json::array items;
   for (const sandbox::NamedKey& row : rows) items.push_back(to_json(row));
@@ -67,8 +67,8 @@ void add_key_routes(Router& router, Keys& keys) {
     return [&keys, action](Call& call) { return action(call, keys); };
   };
   constexpr auto kOperator = Route::Access::kOperator;
-  router.add({Method::kPost, "/v1/keys", bind(create), kOperator});
-  router.add({Method::kGet, "/v1/keys", bind(list), kOperator});
+  router.add({Method::kPost, "/v1/keys", bind(create_key), kOperator});
+  router.add({Method::kGet, "/v1/keys", bind(list_keys), kOperator});
   router.add({Method::kDelete, "/v1/keys/{key}", bind(revoke), kOperator});
 }
 

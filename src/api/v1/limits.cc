@@ -65,7 +65,7 @@ json::object sentries_object(sandbox::Templates& templates) {
   return {{"platform", traces ? "ptrace" : "systrap"}, {"reason", found->reason}};
 }
 
-http::Task<Reply> show(sandbox::Sandboxes& sandboxes, const sandbox::Admission& admission) {
+http::Task<Reply> show_limits(sandbox::Sandboxes& sandboxes, const sandbox::Admission& admission) {
   ATOLL_CO_TRY(uint32_t bits, co_await sandboxes.services().driver.probe());
   json::object machines = machines_object(sandboxes.templates());
   if (machines.at("virtualization") == "hardware")
@@ -90,7 +90,7 @@ http::Task<Reply> show(sandbox::Sandboxes& sandboxes, const sandbox::Admission& 
 
 void add_limits_route(Router& router, sandbox::Sandboxes& sandboxes,
                       const sandbox::Admission& admission) {
-  auto action = [&sandboxes, &admission](Call&) { return show(sandboxes, admission); };
+  auto action = [&sandboxes, &admission](Call&) { return show_limits(sandboxes, admission); };
   router.add({http::Method::kGet, "/v1/limits", action});
 }
 

@@ -147,7 +147,7 @@ http::Task<Reply> sign(Call& call, Sandboxes& sandboxes, const PortTokens& token
   co_return std::optional(json_reply(201, answer));
 }
 
-http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> list_ports(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   sandbox::Files files(sandbox, "user");
   ATOLL_CO_TRY(auto listening, co_await files.ports());
@@ -167,7 +167,8 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
 
 void add_port_routes(Router& router, Sandboxes& sandboxes, const PortTokens& tokens) {
   const std::string base = "/v1/sandboxes/{id}/ports";
-  router.add({Method::kGet, base, [&sandboxes](Call& call) { return list(call, sandboxes); }});
+  router.add(
+      {Method::kGet, base, [&sandboxes](Call& call) { return list_ports(call, sandboxes); }});
   auto signing = [&sandboxes, &tokens](Call& call) { return sign(call, sandboxes, tokens); };
   router.add({Method::kPost, base, signing});
   // In whose name somebody without a key may use a port: who signed its token.

@@ -7,7 +7,7 @@ namespace atl::api::v1 {
 namespace {
 
 // The text is the notary's, byte for byte: what was signed is not taken apart here.
-http::Task<Reply> show(Call& call, sandbox::Sandboxes& sandboxes) {
+http::Task<Reply> show_receipt(Call& call, sandbox::Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<sandbox::Sandbox> sandbox, named_sandbox(call, sandboxes));
   if (sandbox->row().released) co_return sandbox::not_running(*sandbox);
   isolate::Driver& driver = sandboxes.services().driver;
@@ -22,7 +22,7 @@ http::Task<Reply> show(Call& call, sandbox::Sandboxes& sandboxes) {
 }  // namespace
 
 void add_receipt_route(Router& router, sandbox::Sandboxes& sandboxes) {
-  auto action = [&sandboxes](Call& call) { return show(call, sandboxes); };
+  auto action = [&sandboxes](Call& call) { return show_receipt(call, sandboxes); };
   router.add({http::Method::kGet, "/v1/sandboxes/{id}/receipt", action});
 }
 

@@ -55,7 +55,7 @@ std::shared_ptr<Sandbox> made_before(const Call& call, Sandboxes& sandboxes) {
   return sandbox && sandbox->state() != sandbox::State::kDeleting ? sandbox : nullptr;
 }
 
-http::Task<Reply> create(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> create_sandbox(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(CreateSandbox request, parse_create(call.body));
   if (auto sandbox = made_before(call, sandboxes))
     co_return std::optional(created_reply(*sandbox, sandbox_json(sandbox->row(), sandbox.get())));
@@ -77,12 +77,12 @@ http::Task<Reply> create(Call& call, Sandboxes& sandboxes) {
   co_return std::optional(created_reply(*sandbox, object));
 }
 
-http::Task<Reply> show(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> show_sandbox(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   co_return std::optional(json_reply(200, sandbox_json(sandbox->row(), sandbox.get())));
 }
 
-http::Task<Reply> change(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> change_sandbox(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(sandbox::ChangeSandbox request, parse_change(call.body));
   auto changed = co_await sandboxes.change(sandbox, request);
@@ -90,7 +90,7 @@ http::Task<Reply> change(Call& call, Sandboxes& sandboxes) {
   co_return std::optional(json_reply(200, sandbox_json(sandbox->row(), sandbox.get())));
 }
 
-http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> list_sandboxes(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(store::SandboxQuery wanted, parse_query(call.exchange.request().query));
   ATOLL_CO_TRY(auto rows, co_await sandboxes.list(call.tenant, wanted));
   json::array items;
@@ -108,7 +108,7 @@ http::Task<Reply> list(Call& call, Sandboxes& sandboxes) {
   co_return std::optional(json_reply(200, object));
 }
 
-http::Task<Reply> remove(Call& call, Sandboxes& sandboxes) {
+http::Task<Reply> remove_sandbox(Call& call, Sandboxes& sandboxes) {
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY_VOID(co_await sandboxes.remove(call.tenant, sandbox->id()));
   http::Response response;
@@ -153,12 +153,12 @@ void add_sandbox_routes(Router& router, Sandboxes& sandboxes) {
   };
   router.add({.method = Method::kPost,
               .pattern = "/v1/sandboxes",
-              .action = bind(create),
+              .action = bind(create_sandbox),
               .effect = Route::Effect::kCreates});
-  router.add({Method::kGet, "/v1/sandboxes", bind(list)});
-  router.add({Method::kGet, "/v1/sandboxes/{id}", bind(show)});
-  router.add({Method::kPatch, "/v1/sandboxes/{id}", bind(change)});
-  router.add({Method::kDelete, "/v1/sandboxes/{id}", bind(remove)});
+  router.add({Method::kGet, "/v1/sandboxes", bind(list_sandboxes)});
+  router.add({Method::kGet, "/v1/sandboxes/{id}", bind(show_sandbox)});
+  router.add({Method::kPatch, "/v1/sandboxes/{id}", bind(change_sandbox)});
+  router.add({Method::kDelete, "/v1/sandboxes/{id}", bind(remove_sandbox)});
 }
 
 }  // namespace atl::api::v1

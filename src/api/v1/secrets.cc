@@ -40,7 +40,7 @@ http::Task<Reply> put(Call& call, Secrets secrets) {
   co_return std::optional(json_reply(put.is_new ? 201 : 200, shown));
 }
 
-http::Task<Reply> list(Call&, Secrets secrets) {
+http::Task<Reply> list_secrets(Call&, Secrets secrets) {
   ATOLL_CO_TRY(auto shown, co_await secrets.list());
   json::array items;
   for (const auto& [name, text] : shown) items.push_back(to_object(text));
@@ -49,7 +49,7 @@ http::Task<Reply> list(Call&, Secrets secrets) {
   co_return std::optional(json_reply(200, object));
 }
 
-http::Task<Reply> show(Call& call, Secrets secrets) {
+http::Task<Reply> show_secret(Call& call, Secrets secrets) {
   std::string name = call.parameters.at(0);
   ATOLL_CO_TRY(auto shown, co_await secrets.list());
   auto found = shown.find(name);
@@ -57,7 +57,7 @@ http::Task<Reply> show(Call& call, Secrets secrets) {
   co_return std::optional(json_reply(200, to_object(found->second)));
 }
 
-http::Task<Reply> remove(Call& call, Secrets secrets) {
+http::Task<Reply> remove_secret(Call& call, Secrets secrets) {
   std::string name = call.parameters.at(0);
   auto removed = co_await secrets.remove(name);
   if (!removed && removed.error().code() == Code::kNotFound) co_return no_such_secret(name);
@@ -74,10 +74,10 @@ void add_secret_routes(Router& router, Sandboxes& sandboxes) {
       return action(call, Secrets(sandboxes.services().driver, call.tenant));
     };
   };
-  router.add({Method::kGet, "/v1/secrets", bind(list)});
-  router.add({Method::kGet, "/v1/secrets/{name}", bind(show)});
+  router.add({Method::kGet, "/v1/secrets", bind(list_secrets)});
+  router.add({Method::kGet, "/v1/secrets/{name}", bind(show_secret)});
   router.add({Method::kPut, "/v1/secrets/{name}", bind(put)});
-  router.add({Method::kDelete, "/v1/secrets/{name}", bind(remove)});
+  router.add({Method::kDelete, "/v1/secrets/{name}", bind(remove_secret)});
 }
 
 }  // namespace atl::api::v1

@@ -90,7 +90,7 @@ Result<store::SnapshotQuery> parse_list(const http::Request& request) {
   return query;
 }
 
-http::Task<Reply> list(Call& call, Sandboxes&, Snapshots& snapshots) {
+http::Task<Reply> list_snapshots(Call& call, Sandboxes&, Snapshots& snapshots) {
   ATOLL_CO_TRY(store::SnapshotQuery query, parse_list(call.exchange.request()));
   ATOLL_CO_TRY(auto rows, co_await snapshots.list(call.tenant, query));
   json::array items;
@@ -103,7 +103,7 @@ http::Task<Reply> list(Call& call, Sandboxes&, Snapshots& snapshots) {
   co_return std::optional(json_reply(200, object));
 }
 
-http::Task<Reply> show(Call& call, Sandboxes& sandboxes, Snapshots&) {
+http::Task<Reply> show_snapshot(Call& call, Sandboxes& sandboxes, Snapshots&) {
   auto id = SnapshotId::parse(call.parameters.at(0));
   if (!id) co_return no_such_snapshot();
   sandbox::Ledger& ledger = sandboxes.services().ledger;
@@ -111,7 +111,7 @@ http::Task<Reply> show(Call& call, Sandboxes& sandboxes, Snapshots&) {
   co_return std::optional(json_reply(200, snapshot_json(row)));
 }
 
-http::Task<Reply> remove(Call& call, Sandboxes&, Snapshots& snapshots) {
+http::Task<Reply> remove_snapshot(Call& call, Sandboxes&, Snapshots& snapshots) {
   auto id = SnapshotId::parse(call.parameters.at(0));
   if (!id) co_return no_such_snapshot();
   ATOLL_CO_TRY(auto children, text_parameter("children", call.exchange.request()));
@@ -163,9 +163,9 @@ void add_snapshot_routes(Router& router, Sandboxes& sandboxes, Snapshots& snapsh
               .action = keep,
               .effect = Route::Effect::kCreates,
               .time = Route::Time::kLong});
-  router.add({Method::kGet, "/v1/snapshots", bind(list)});
-  router.add({Method::kGet, "/v1/snapshots/{snapshot}", bind(show)});
-  router.add({Method::kDelete, "/v1/snapshots/{snapshot}", bind(remove)});
+  router.add({Method::kGet, "/v1/snapshots", bind(list_snapshots)});
+  router.add({Method::kGet, "/v1/snapshots/{snapshot}", bind(show_snapshot)});
+  router.add({Method::kDelete, "/v1/snapshots/{snapshot}", bind(remove_snapshot)});
 }
 
 }  // namespace atl::api::v1

@@ -56,7 +56,7 @@ http::Response build_reply(const TemplateBuild& build) {
   return response;
 }
 
-http::Task<Reply> list(Call& call, Parts& parts) {
+http::Task<Reply> list_templates(Call& call, Parts& parts) {
   ATOLL_CO_TRY(std::vector<KnownTemplate> all, parts.templates.list(call.tenant));
   json::array items;
   for (const KnownTemplate& known : all) {
@@ -68,7 +68,7 @@ http::Task<Reply> list(Call& call, Parts& parts) {
   co_return std::optional(json_reply(200, object));
 }
 
-http::Task<Reply> show(Call& call, Parts& parts) {
+http::Task<Reply> show_template(Call& call, Parts& parts) {
   ATOLL_CO_TRY(KnownTemplate known, named_template(call, parts));
   auto build = parts.builds.find(call.tenant, known.name);
   co_return std::optional(json_reply(200, template_json(known, build.get())));
@@ -159,7 +159,7 @@ http::Task<Reply> get_pack(Call& call, Parts& parts) {
   co_return std::optional<http::Response>();
 }
 
-http::Task<Reply> remove(Call& call, Parts& parts) {
+http::Task<Reply> remove_template(Call& call, Parts& parts) {
   ATOLL_CO_TRY_VOID(co_await parts.builds.remove(call.tenant, call.parameters.at(0)));
   http::Response response;
   response.status = 204;
@@ -235,10 +235,10 @@ void add_template_routes(Router& router, TemplateBuilds& builds, Templates& temp
       co_return co_await action(call, parts);
     };
   };
-  router.add({Method::kGet, "/v1/templates", bind(list)});
+  router.add({Method::kGet, "/v1/templates", bind(list_templates)});
   router.add({Method::kPost, "/v1/templates", bind(build)});
-  router.add({Method::kGet, "/v1/templates/{name}", bind(show)});
-  router.add({Method::kDelete, "/v1/templates/{name}", bind(remove)});
+  router.add({Method::kGet, "/v1/templates/{name}", bind(show_template)});
+  router.add({Method::kDelete, "/v1/templates/{name}", bind(remove_template)});
   router.add({Method::kGet, "/v1/templates/{name}/build", bind(follow)});
   router.add({Method::kGet, "/v1/templates/{name}/pack", bind(get_pack)});
   Route route{Method::kPut, "/v1/templates/{name}/pack", bind(put_pack)};

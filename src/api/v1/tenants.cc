@@ -27,7 +27,7 @@ json::object to_json(const sandbox::NamedTenant& tenant) {
   return object;
 }
 
-http::Task<Reply> list(Call&, Tenants& tenants) {
+http::Task<Reply> list_tenants(Call&, Tenants& tenants) {
   ATOLL_CO_TRY(auto all, co_await tenants.list());
   json::array items;
   for (const sandbox::NamedTenant& tenant : all) items.push_back(to_json(tenant));
@@ -56,21 +56,22 @@ sandbox::TenantUpstream parse_upstream(ObjectReader& reader) {
 Result<sandbox::ChangeTenant> parse_change(Call& call) {
   ATOLL_TRY(json::object body, parse_object(call.body));
   ObjectReader reader(body);
-  sandbox::ChangeTenant change{.name = call.parameters.at(0)};
+  sandbox::ChangeTenant change_tenant{.name = call.parameters.at(0)};
   if (auto internet = reader.optional_text("e2b_internet", 16)) {
     if (*internet != "allow" && *internet != "deny")
       reader.refuse("e2b_internet", "must be allow or deny");
-    change.e2b_internet = *internet == "allow" ? E2bInternet::kAllowed : E2bInternet::kDenied;
+    change_tenant.e2b_internet =
+        *internet == "allow" ? E2bInternet::kAllowed : E2bInternet::kDenied;
   }
-  if (reader.has("upstream")) change.upstream = parse_upstream(reader);
-  change.sealed_bytes = reader.optional_integer("sealed_bytes", 0, kMaxSealedShareBytes);
-  if (!change.e2b_internet && !change.upstream && !change.sealed_bytes)
+  if (reader.has("upstream")) change_tenant.upstream = parse_upstream(reader);
+  change_tenant.sealed_bytes = reader.optional_integer("sealed_bytes", 0, kMaxSealedShareBytes);
+  if (!change_tenant.e2b_internet && !change_tenant.upstream && !change_tenant.sealed_bytes)
     reader.refuse("e2b_internet", "upstream or sealed_bytes is required", "missing_field");
   ATOLL_TRY_VOID(reader.finish());
-  return change;
+  return change_tenant;
 }
 
-http::Task<Reply> change(Call& call, Tenants& tenants) {
+http::Task<Reply> change_tenant(Call& call, Tenants& tenants) {
   ATOLL_CO_TRY(sandbox::ChangeTenant wanted, parse_change(call));
   auto tenant = co_await tenants.change(std::move(wanted));
   if (!tenant && tenant.error().reason() == "secret_not_found")
@@ -86,8 +87,8 @@ void add_tenant_routes(Router& router, Tenants& tenants) {
     return [&tenants, action](Call& call) { return action(call, tenants); };
   };
   constexpr auto kOperator = Route::Access::kOperator;
-  router.add({http::Method::kGet, "/v1/tenants", bind(list), kOperator});
-  router.add({http::Method::kPatch, "/v1/tenants/{tenant}", bind(change), kOperator});
+  router.add({http::Method::kGet, "/v1/tenants", bind(list_tenants), kOperator});
+  router.add({http::Method::kPatch, "/v1/tenants/{tenant}", bind(change_tenant), kOperator});
 }
 
 }  // namespace atl::api::v1

@@ -87,7 +87,7 @@ Result<CreateVolume> parse_create(std::string_view body) {
   return request;
 }
 
-http::Task<Reply> create(Call& call, Volumes& volumes) {
+http::Task<Reply> create_volume(Call& call, Volumes& volumes) {
   ATOLL_CO_TRY(CreateVolume request, parse_create(call.body));
   std::string name = request.name;
   ATOLL_CO_TRY(auto row, co_await volumes.create(call.tenant, name, request.bytes));
@@ -96,7 +96,7 @@ http::Task<Reply> create(Call& call, Volumes& volumes) {
   co_return std::optional(std::move(response));
 }
 
-http::Task<Reply> list(Call& call, Volumes& volumes) {
+http::Task<Reply> list_volumes(Call& call, Volumes& volumes) {
   json::array items;
   for (const ShownVolume& volume : volumes.list(call.tenant)) items.push_back(volume_json(volume));
   json::object object;
@@ -104,12 +104,12 @@ http::Task<Reply> list(Call& call, Volumes& volumes) {
   co_return std::optional(json_reply(200, object));
 }
 
-http::Task<Reply> show(Call& call, Volumes& volumes) {
+http::Task<Reply> show_volume(Call& call, Volumes& volumes) {
   ATOLL_CO_TRY(ShownVolume volume, volumes.find(call.tenant, call.parameters.at(0)));
   co_return std::optional(json_reply(200, volume_json(volume)));
 }
 
-http::Task<Reply> remove(Call& call, Volumes& volumes) {
+http::Task<Reply> remove_volume(Call& call, Volumes& volumes) {
   std::string name = call.parameters.at(0);
   ATOLL_CO_TRY_VOID(co_await volumes.remove(call.tenant, name));
   http::Response response;
@@ -153,11 +153,11 @@ void add_volume_routes(Router& router, Sandboxes& sandboxes) {
   };
   router.add({.method = Method::kPost,
               .pattern = "/v1/volumes",
-              .action = bind(create),
+              .action = bind(create_volume),
               .effect = Route::Effect::kCreates});
-  router.add({Method::kGet, "/v1/volumes", bind(list)});
-  router.add({Method::kGet, "/v1/volumes/{name}", bind(show)});
-  router.add({Method::kDelete, "/v1/volumes/{name}", bind(remove)});
+  router.add({Method::kGet, "/v1/volumes", bind(list_volumes)});
+  router.add({Method::kGet, "/v1/volumes/{name}", bind(show_volume)});
+  router.add({Method::kDelete, "/v1/volumes/{name}", bind(remove_volume)});
 }
 
 }  // namespace atl::api::v1
