@@ -298,10 +298,14 @@ class Sandbox(atoll.SystemTest):
         terminal.process.send_signal(signal.SIGWINCH)
         terminal.type("until [ \"$(stty size)\" = '20 90' ]; do sleep 0.1; done; stty size\r")
         terminal.wait_for("20 90\r\n")
-        # Ctrl-C ends what runs inside, not the shell.
-        terminal.type("sh -c 'echo beg\"\"un; sleep 600'\r")
+        # Ctrl-C ends what runs inside, not the shell. cat runs when it answers; a shell that starts
+        # a program has a moment in which it takes no notice.
+        terminal.type("echo beg\"\"un; cat\r")
         terminal.wait_for("begun")
+        terminal.type("hello\r")
+        terminal.wait_for("hello\r\nhello\r\n")
         terminal.type("\x03")
+        terminal.wait_for("^C\r\n\x1b[?2004h")
         terminal.type("exit 7\r")
         self.assertEqual(terminal.end(), 7)
 

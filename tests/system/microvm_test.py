@@ -132,6 +132,7 @@ class MicrovmSnapshots(Machines):
         box = self.make(limits={"disk_bytes": 128 << 20})
         self.shell(box, self.DATA)
         writer = self.atoll.start(box, ["sh", "-c", self.WRITER], timeout_ms=600000)["id"]
+        self.shell(box, "until [ -s /home/user/log ]; do sleep 0.1; done")
         kept = self.keep(box)
         lines = int(self.shell(box, "wc -l < /home/user/log"))
         self.assertEqual(self.refused("/v1/sandboxes", {

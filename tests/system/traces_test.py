@@ -1,6 +1,7 @@
 """What the tests look for after an Atoll, left behind on purpose: each is found as what it is, and
 is not taken for that of an Atoll beside it."""
 import contextlib
+import errno
 import os
 import shutil
 import subprocess
@@ -63,10 +64,20 @@ class Traces(unittest.TestCase):
                 os.makedirs(os.path.join(folder, name))
             except OSError:
                 continue
+            self.addCleanup(self.remove_common_group, os.path.dirname(folder))
             for path in (folder, os.path.join(folder, name)):
                 self.addCleanup(self.remove_group, path)
             return os.path.join(folder, name)
         raise AssertionError("there is no hierarchy for control groups")
+
+    @staticmethod
+    def remove_common_group(path):
+        """As a service does that goes: not while another one has a group in it."""
+        try:
+            os.rmdir(path)
+        except OSError as error:
+            if error.errno not in (errno.EBUSY, errno.ENOTEMPTY, errno.ENOENT):
+                raise
 
     @staticmethod
     def remove_group(path):
