@@ -59,17 +59,38 @@ if(ATOLL_COVERAGE)
   target_link_options(atoll_options INTERFACE -fprofile-instr-generate)
 endif()
 
-# What `make test` runs with sanitizers: what reads bytes of strangers, in folders that compile in
-# minutes. The others are tried so by `make test-long`, for each of their files takes as long as ten.
+# `make test` compiles and runs the unit tests of a folder once. Those of folders that read bytes of strangers, or whose
+# tests compile in seconds, are built with sanitizers; the others, which start real isolates or take ten times as long
+# to compile so, as users have them. `make test-long` runs all of them both ways, and each fuzz test.
+set(ATOLL_SANITIZED_UNITS base http store notary builder egress)
 set(ATOLL_SANITIZED_LATER isolate sandbox api cli daemon)
 add_custom_target(sanitized)
-function(atoll_sanitize_test name target folders)
-  if(NOT ATOLL_SANITIZE)
-    return()
+add_custom_target(long_tests)
+
+function(atoll_put_off test target)
+  set_tests_properties(${test} PROPERTIES LABELS long)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(long_tests ${target})
+endfunction()
+
+function(atoll_choose_build test target folder)
+  if(folder IN_LIST ATOLL_SANITIZED_UNITS)
+    set(is_sanitized ON)
+  else()
+    set(is_sanitized OFF)
   endif()
+  if(ATOLL_SANITIZE AND is_sanitized)
+    add_dependencies(sanitized ${target})
+  elseif(ATOLL_SANITIZE OR is_sanitized)
+    atoll_put_off(${test} ${target})
+  endif()
+endfunction()
+
+# A fuzz test is run in `make test` unless it needs a folder whose files take as long as ten others.
+function(atoll_sanitize_test name target folders)
   foreach(folder ${folders})
     if(folder IN_LIST ATOLL_SANITIZED_LATER)
-      set_tests_properties(${name} PROPERTIES LABELS long)
+      atoll_put_off(${name} ${target})
       return()
     endif()
   endforeach()
@@ -183,6 +204,9 @@ function(atoll_unit_tests folder)
     atoll_precompile(${folder}_test standard_test)
   endif()
   add_test(NAME ${folder} COMMAND ${folder}_test)
-  atoll_sanitize_test(${folder} ${folder}_test ${folder})
+  if(folder MATCHES "^(agent|api|sandbox)$")  # they wait for as long as tests of whole systems
+    set_tests_properties(${folder} PROPERTIES COST 50)
+  endif()
+  atoll_choose_build(${folder} ${folder}_test ${folder})
   atoll_report_tests()
 endfunction()
