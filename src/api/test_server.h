@@ -74,6 +74,7 @@ class TestServer {
     });
   }
   ~TestServer() {
+    client_.reset();  // a server that stops leaves a kept connection a second
     boost::asio::post(bed.context(), [this] { server_->stop(); });
     thread_.join();
     server_.reset();
