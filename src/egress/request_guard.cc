@@ -1,6 +1,22 @@
 #include "egress/request_guard.h"
 
+#include <array>
+
+#include <strings.h>
+
 namespace atl::egress {
+
+namespace {
+
+// A server that knows them sends the request back, secrets and all.
+bool is_echoed(const std::string& method) {
+  constexpr std::array kEchoed = {"TRACE", "TRACK"};
+  for (const char* one : kEchoed)
+    if (strcasecmp(method.c_str(), one) == 0) return true;
+  return false;
+}
+
+}  // namespace
 
 RequestGuard::RequestGuard(Gate& gate, Connection connection)
     : gate_(gate), connection_(std::move(connection)), stream_(connection_.to, connection_.port) {}
@@ -34,6 +50,9 @@ Result<RequestGuard::Passed> RequestGuard::admit(std::string_view head) {
     if (!decision.allowed())
       return Error(Code::kDenied, "no rule allows the request").with_reason(decision.reason);
   }
+  if (is_echoed(stream_.method()) && gate_.inspector().rewrites(connection_.to))
+    return Error(Code::kDenied, "the answer would show what the program may not see")
+        .with_reason("echo_refused");
   ATOLL_TRY(std::string written,
             gate_.inspector().rewrite(head, connection_.to, stream_.path(), connection_.transport));
   ATOLL_TRY_VOID(pay(written.size()));

@@ -350,6 +350,18 @@ print(fetch("http://plain.example/c"))
             _, fields = self.fields_of(sandbox, 'print(fetch("http://plain.example/a"))')
             self.assertEqual(fields[0].get("x-team"), wanted)
 
+    def test_what_a_server_would_send_back_is_refused(self):
+        sandbox = self.atoll.create(network=self.network)["id"]
+        lines, fields = self.fields_of(sandbox, r"""
+for method in ("TRACE", "trace", "TRACK"): print(fetch("https://api.example/a", method=method))
+print(fetch("http://plain.example/a", method="TRACE"))
+""")
+        for line in lines[:3]:
+            self.assertTrue(line.startswith("403") and "echo_refused" in line, lines)
+        self.assertTrue(lines[3].startswith("FAILED"), lines)
+        self.assertEqual(fields, [])
+        self.assertIn("echo_refused", self.reasons(sandbox))
+
     def test_what_cannot_be_is_refused(self):
         for setting, status, field in (
                 ({"host": "api.example", "name": "Host", "value": "x"}, 400, "set_headers[0]"),
@@ -408,6 +420,16 @@ print(call("http://plain.example/v1/a"))
             self.assertEqual({row["reason"] for row in rows}, {"secret_not_bound"})
             return sum(row["count"] for row in rows) == len(lines)
         atoll.wait_for("six rows", refused)
+
+    def test_what_a_server_would_send_back_is_refused(self):
+        sandbox = self.atoll.create(network=self.network)["id"]
+        seen = len(INTERNET.requests)
+        line = self.call(sandbox, 'print(call(method="TRACE"))')
+        self.assertTrue(line.startswith("403") and "echo_refused" in line, line)
+        self.assertEqual(INTERNET.requests[seen:], [])
+        # Nothing of a secret is in it.
+        self.assertIn("200", self.call(sandbox,
+                                       'print(fetch("http://plain.example/a", method="TRACE"))'))
 
     def test_an_address_by_itself_gets_no_secret(self):
         network = {**self.network, "allow": [*self.network["allow"], "20.0.0.80"]}
