@@ -1,12 +1,15 @@
 #include "egress/control.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 
+#include <boost/asio/steady_timer.hpp>
 #include <boost/json/serialize.hpp>
 
 #include "async/spawn.h"
@@ -25,11 +28,24 @@ namespace {
 
 constexpr unsigned kClosesPerSweep = 256;
 constexpr uint64_t kLogBudgetBytes = 1ull << 30;
+constexpr std::chrono::milliseconds kAcceptPause{5};
+constexpr std::chrono::seconds kIdleSweep{5};
 
 Status to_status(Code code) {
   if (code == Code::kInvalid) return Status::kInvalid;
   if (code == Code::kConflict) return Status::kConflict;
+  if (code == Code::kExhausted) return Status::kFull;
   return code == Code::kNotFound ? Status::kNotFound : Status::kFailed;
+}
+
+Result<std::set<SandboxId>> parse_ids(std::string_view text) {
+  std::set<SandboxId> ids;
+  for (; !text.empty(); text.remove_prefix(std::min(text.size(), SandboxId::kLength))) {
+    auto id = SandboxId::parse(text.substr(0, SandboxId::kLength));
+    if (!id) return Error(Code::kInvalid, "bad sandbox id");
+    ids.insert(*id);
+  }
+  return ids;
 }
 
 }  // namespace
@@ -37,47 +53,117 @@ Status to_status(Code code) {
 Control::Control(const Surroundings& surroundings, Fd listener, uid_t client_uid)
     : surroundings_(surroundings),
       listener_(surroundings.executor, listener.release()),
-      client_uid_(client_uid) {}
+      client_uid_(client_uid),
+      buffer_(kMaxMessageBytes, '\0') {}
+
+struct Control::Client {
+  Client(asio::any_io_executor executor, Fd fd) : socket(executor, fd.release()) {}
+  Descriptor socket;
+  std::string reply;  // that did not fit
+};
 
 Task<void> Control::run() {
+  surroundings_.changes.set_source([this] { apply_pending(); });
+  asio::steady_timer pause(surroundings_.executor);
   while (true) {
     auto [error] = co_await listener_.async_wait(Descriptor::wait_read, kToken);
     if (error) co_return;
-    Fd accepted(accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!accepted) continue;
-    auto peer = linux::peer_credentials(accepted.get());
-    if (!peer || peer->uid != client_uid_) {
-      log_warning("refused a connection", {{"uid", peer ? static_cast<int64_t>(peer->uid) : -1}});
-      continue;
-    }
-    // detached: owns its connection and ends with it
-    spawn(surroundings_.executor, serve(std::move(accepted)));
+    apply_pending();
+    // What cannot be accepted stays there to be read.
+    pause.expires_after(kAcceptPause);
+    co_await pause.async_wait(kToken);
   }
 }
 
-Task<void> Control::serve(Fd accepted) {
-  Descriptor socket(surroundings_.executor, accepted.release());
-  std::string buffer(kMaxMessageBytes, '\0');
+void Control::apply_pending() {
+  if (applies_) return;
+  pollfd waiting[2] = {{.fd = listener_.native_handle(), .events = POLLIN, .revents = 0},
+                       {.fd = -1, .events = POLLIN, .revents = 0}};
+  if (client_) waiting[1].fd = client_->socket.native_handle();
+  if (poll(waiting, std::size(waiting), 0) <= 0) return;
+  applies_ = true;
+  while (waiting[0].revents != 0 && accept_client()) {
+  }
+  while (client_ && take_request(*client_)) {
+  }
+  applies_ = false;
+}
+
+// False: nobody waits any more.
+bool Control::accept_client() {
+  Fd accepted(accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!accepted) return errno == ECONNABORTED || errno == EINTR;
+  auto peer = linux::peer_credentials(accepted.get());
+  if (!peer || peer->uid != client_uid_) {
+    log_warning("refused a connection", {{"uid", peer ? static_cast<int64_t>(peer->uid) : -1}});
+    return true;
+  }
+  close_client();
+  client_ = std::make_shared<Client>(surroundings_.executor, std::move(accepted));
+  // detached: owns a share of its connection and ends when that is closed
+  spawn(surroundings_.executor, serve(client_));
+  return true;
+}
+
+void Control::close_client() {
+  boost::system::error_code ignored;
+  if (client_) client_->socket.close(ignored);
+  client_.reset();
+}
+
+Task<void> Control::serve(std::shared_ptr<Client> client) {
+  while (client == client_) {
+    auto kind = client->reply.empty() ? Descriptor::wait_read : Descriptor::wait_write;
+    auto [error] = co_await client->socket.async_wait(kind, kToken);
+    if (error || client != client_) co_return;
+    if (send_reply(*client)) apply_pending();
+  }
+}
+
+bool Control::send_reply(Client& client) {
+  if (client.reply.empty()) return true;
+  ssize_t sent = send(client.socket.native_handle(), client.reply.data(), client.reply.size(),
+                      MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0 && errno == EAGAIN) return false;
+  client.reply.clear();
+  if (sent >= 0) return true;
+  close_client();
+  return false;
+}
+
+bool Control::take_request(Client& client) {
+  if (!client.reply.empty()) return false;
+  std::array<Fd, linux::kNetworkSockets> received;
+  auto got = linux::receive_message(client.socket.native_handle(), buffer_, received, MSG_DONTWAIT);
+  if (!got && got.error().system_errno() == EAGAIN) return false;
+  if (!got || got->bytes == 0) {
+    close_client();
+    return false;
+  }
+  auto request = parse_request({buffer_.data(), got->bytes});
+  if (!request) {
+    // Perhaps it took something away. Who sent it connects again, and tells everything.
+    log_error("closed a connection, and all networks", {request.error()});
+    for (auto& [id, gate] : gates_) gate->deny();
+    close_client();
+    return false;
+  }
+  std::vector<Fd> fds;
+  // Without descriptors they cannot be taken: that is answered, as any other reason is.
+  for (size_t i = 0; got->whole && i < got->fds; ++i) fds.push_back(std::move(received[i]));
+  client.reply = encode_reply(answer(*request, std::move(fds)));
+  return send_reply(client);
+}
+
+Task<void> Control::end_idle() {
+  asio::steady_timer timer(surroundings_.executor);
+  SystemClock clock;
   while (true) {
-    auto [error] = co_await socket.async_wait(Descriptor::wait_read, kToken);
+    timer.expires_after(kIdleSweep);
+    auto [error] = co_await timer.async_wait(kToken);
     if (error) co_return;
-    std::array<Fd, linux::kNetworkSockets> received;
-    auto got = linux::receive_message(socket.native_handle(), buffer, received, MSG_DONTWAIT);
-    if (!got && got.error().system_errno() == EAGAIN) continue;
-    if (!got || got->bytes == 0) co_return;
-    auto request = parse_request({buffer.data(), got->bytes});
-    if (!request || !got->whole) {
-      log_warning("closed a connection", {{"message", request ? "cut off" : "malformed"}});
-      co_return;
-    }
-    std::vector<Fd> fds;
-    for (size_t i = 0; i < got->fds; ++i) fds.push_back(std::move(received[i]));
-    std::string reply = encode_reply(answer(*request, std::move(fds)));
-    while (send(socket.native_handle(), reply.data(), reply.size(), MSG_NOSIGNAL) < 0) {
-      if (errno != EAGAIN) co_return;
-      auto [failed] = co_await socket.async_wait(Descriptor::wait_write, kToken);
-      if (failed) co_return;
-    }
+    for (auto& [id, gate] : gates_)
+      idle_ended_ += gate->connections().end_idle(clock.steady_now(), gate->tenant());
   }
 }
 
@@ -100,6 +186,12 @@ Reply Control::answer(const Request& request, std::vector<Fd> fds) {
     case Operation::kRetain:
       done = retain(request);
       break;
+    case Operation::kDeny:
+      done = deny(request);
+      break;
+    case Operation::kRoom:
+      done = check_room();
+      break;
     case Operation::kRead:
       done = read(request, reply);
       break;
@@ -119,27 +211,40 @@ Reply Control::answer(const Request& request, std::vector<Fd> fds) {
   return reply;
 }
 
+// Whatever becomes of it, what served the sandbox before does not go on.
 Result<void> Control::open(const Request& request, std::vector<Fd> fds) {
-  if (fds.size() != linux::kNetworkSockets) return Error(Code::kInvalid, "not all the sockets");
+  suspend(*request.sandbox);
+  ATOLL_TRY_VOID(check_room());
+  auto is_kept = [this](const Fd& fd) {
+    return !surroundings_.descriptors.is_for_sandboxes(fd.get());
+  };
+  if (fds.size() != linux::kNetworkSockets || std::any_of(fds.begin(), fds.end(), is_kept))
+    return Error(Code::kExhausted, "no descriptors for the sockets of a sandbox");
   ATOLL_TRY(Policy policy, parse_policy_json(request.policy));
-  if (gates_.contains(*request.sandbox)) {
-    gates_[*request.sandbox]->close();
-    gates_.erase(*request.sandbox);
-  }
   ATOLL_TRY(auto gate,
             Gate::open(surroundings_, *request.sandbox, request.tenant, std::move(policy)));
   linux::NetworkSockets sockets;
   std::move(fds.begin(), fds.end(), sockets.begin());
   ATOLL_TRY_VOID(gate->serve(std::move(sockets)));
   gates_.emplace(*request.sandbox, std::move(gate));
+  surroundings_.descriptors.set_sandboxes(gates_.size());
   return {};
 }
 
+Result<void> Control::check_room() const {
+  if (surroundings_.descriptors.has_room_beside(gates_.size())) return {};
+  return Error(Code::kExhausted, "no descriptors for another sandbox");
+}
+
+// Nothing is allowed after an error.
 Result<void> Control::change(const Request& request) {
   auto gate = gates_.find(*request.sandbox);
-  if (gate == gates_.end()) return Error(Code::kNotFound, "the sandbox is not served");
-  ATOLL_TRY(Policy policy, parse_policy_json(request.policy));
-  return gate->second->change(request.tenant, std::move(policy));
+  if (gate == gates_.end() || gate->second->closed())
+    return Error(Code::kNotFound, "the sandbox is not served");
+  auto policy = parse_policy_json(request.policy);
+  if (!policy) gate->second->deny();
+  if (!policy) return std::move(policy).error();
+  return gate->second->change(request.tenant, std::move(*policy));
 }
 
 void Control::suspend(const SandboxId& id) {
@@ -147,6 +252,7 @@ void Control::suspend(const SandboxId& id) {
   if (gate == gates_.end()) return;
   gate->second->close();
   gates_.erase(gate);
+  surroundings_.descriptors.set_sandboxes(gates_.size());
 }
 
 void Control::close(const SandboxId& id) {
@@ -171,18 +277,29 @@ void Control::forget_old_logs() {
 }
 
 Result<void> Control::retain(const Request& request) {
-  std::set<SandboxId> kept;
-  std::string_view text = request.retained;
-  for (; !text.empty(); text.remove_prefix(std::min(text.size(), SandboxId::kLength))) {
-    auto id = SandboxId::parse(text.substr(0, SandboxId::kLength));
-    if (!id) return Error(Code::kInvalid, "bad sandbox id");
-    kept.insert(*id);
-  }
+  ATOLL_TRY(std::set<SandboxId> kept, parse_ids(request.retained));
   std::vector<SandboxId> gone;
   for (const auto& [id, gate] : gates_)
     if (!kept.contains(id)) gone.push_back(id);
   for (const SandboxId& id : gone) close(id);
   return {};
+}
+
+Result<void> Control::deny(const Request& request) {
+  ATOLL_TRY(std::set<SandboxId> denied, parse_ids(request.retained));
+  for (const SandboxId& id : denied)
+    if (auto gate = gates_.find(id); gate != gates_.end()) gate->second->deny();
+  return {};
+}
+
+Health Control::health() const {
+  const Descriptors& descriptors = surroundings_.descriptors;
+  return {.descriptors_limit = descriptors.limit(),
+          .descriptors_used = descriptors.held() + gates_.size() * Descriptors::kOfSandbox,
+          .sandboxes = gates_.size(),
+          .sandboxes_limit = descriptors.most_sandboxes(),
+          .connections_refused = descriptors.refused(),
+          .connections_idle_ended = idle_ended_};
 }
 
 Result<void> Control::read(const Request& request, Reply& reply) {
@@ -194,6 +311,10 @@ Result<void> Control::read(const Request& request, Reply& reply) {
 }
 
 Result<void> Control::answer_text(const Request& request, Reply& reply) {
+  if (request.operation == kShowHealth) {
+    reply.rows = encode_health(health());
+    return {};
+  }
   if (request.operation == kPutSecret) return put_secret(request, reply);
   if (request.operation == kRemoveSecret)
     return surroundings_.secrets->remove(request.tenant, request.policy);

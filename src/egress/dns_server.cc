@@ -131,6 +131,8 @@ Task<void> serve_dns_stream(std::shared_ptr<Gate> gate, Fd accepted) {
   // Shared with the timer, whose end may come after this one.
   auto shared = std::make_shared<asio::ip::tcp::socket>(gate->surroundings().executor);
   asio::ip::tcp::socket& socket = *shared;
+  Descriptors::Share descriptors;
+  if (!descriptors.grow(gate->surroundings().descriptors, gate->tenant(), 1)) co_return;
   boost::system::error_code failure;
   socket.assign(asio::ip::tcp::v4(), accepted.get(), failure);
   if (failure) co_return;
@@ -151,6 +153,8 @@ Task<void> serve_dns_stream(std::shared_ptr<Gate> gate, Fd accepted) {
     asio::mutable_buffer room = asio::buffer(buffer.data(), bytes);
     auto [no_question, read] = co_await asio::async_read(socket, room, kToken);
     if (no_question) break;
+    gate->surroundings().changes.apply();
+    if (gate->closed()) break;
     std::string answer = answer_question(*gate, std::span(buffer).first(bytes));
     if (answer.empty()) break;
     answer.insert(0, 1, static_cast<char>(answer.size() & 0xff));

@@ -55,7 +55,8 @@ Gate::Gate(const Surroundings& surroundings, SandboxId id, uint64_t tenant, Poli
       audit_(std::move(records.audit)),
       spending_(std::move(records.spending)),
       inspector_({policy_, tenant_, surroundings.secrets, surroundings.directory, id}),
-      tally_timer_(surroundings.executor) {}
+      tally_timer_(surroundings.executor),
+      connections_(surroundings.descriptors) {}
 
 Result<std::shared_ptr<Gate>> Gate::open(const Surroundings& surroundings, SandboxId id,
                                          uint64_t tenant, Policy policy) {
@@ -95,12 +96,11 @@ Result<void> Gate::change(uint64_t tenant, Policy policy) {
   auto counted = spending_.change(policy);
   policy_.set_policy(counted ? std::move(policy) : Policy());
   known_.clear();
-  std::vector<OpenConnection*> ended;
-  for (OpenConnection* connection : open_)
-    if (!connection->is_still_allowed()) ended.push_back(connection);
-  for (OpenConnection* connection : ended) connection->cut("policy_changed");
+  connections_.revoke_denied();
   return counted;
 }
+
+void Gate::deny() { (void)change(tenant_, Policy()); }  // nothing of it is to be counted
 
 void Gate::close() {
   closed_ = true;
@@ -112,14 +112,7 @@ void Gate::close() {
   for (const AuditRow& row : tally_.take())
     if (auto kept = audit_.append(tenant_, row, clock_.wall_now()); !kept)
       log_error("denials are not in the audit log", {{"sandbox", id_.view()}, kept.error()});
-  std::set<OpenConnection*> open = open_;
-  for (OpenConnection* connection : open) connection->cut("sandbox_gone");
-}
-
-bool Gate::enter(OpenConnection* connection) {
-  if (open_.size() >= kMaxConnections || closed_) return false;
-  open_.insert(connection);
-  return true;
+  connections_.cut_all("sandbox_gone");
 }
 
 Task<Result<std::vector<Address>>> Gate::resolve(HostName name, uint16_t port) {
@@ -212,6 +205,18 @@ Task<void> Gate::read_refusals([[maybe_unused]] std::shared_ptr<Gate> self) {
     }
     if (lost && !closed_) send_marker();
   }
+  close_unserved();
+}
+
+// More than this process may have for connections: told at once, as one of too many.
+bool Gate::is_too_many(Fd& accepted) {
+  if (surroundings_.descriptors.is_for_connections(accepted.get())) return false;
+  surroundings_.descriptors.note_refused();
+  linger reset = {.l_onoff = 1, .l_linger = 0};
+  setsockopt(accepted.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  accepted = Fd();
+  (void)record({.event = AuditEvent::kConnect, .reason = "too_many_connections"});
+  return true;
 }
 
 Task<void> Gate::accept_connections([[maybe_unused]] std::shared_ptr<Gate> self,
@@ -228,20 +233,33 @@ Task<void> Gate::accept_connections([[maybe_unused]] std::shared_ptr<Gate> self,
         co_await pause.async_wait(kToken);
       }
       if (!accepted) break;
+      if (is_too_many(accepted)) continue;
       auto task = dns ? serve_dns_stream(self, std::move(accepted))
                       : relay_connection(self, std::move(accepted));
       // detached: owns its connection and a share of the gate
       spawn(surroundings_.executor, std::move(task));
     }
   }
+  close_unserved();
+}
+
+// One of its sockets cannot be watched any more: then the kernel refuses all, until the sandbox is
+// told anew.
+void Gate::close_unserved() {
+  if (closed_) return;
+  log_error("a network cannot be served", {{"sandbox", id_.view()}});
+  close();
 }
 
 Task<void> Gate::answer_questions([[maybe_unused]] std::shared_ptr<Gate> self, Descriptor& socket) {
   while (!closed_) {
     auto [error] = co_await socket.async_wait(Descriptor::wait_read, kToken);
     if (error) break;
+    surroundings_.changes.apply();
+    if (closed_) break;
     answer_datagrams(*self, socket.native_handle());
   }
+  close_unserved();
 }
 
 }  // namespace atl::egress

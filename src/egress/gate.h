@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -21,6 +20,8 @@
 #include "egress/effective_policy.h"
 #include "egress/inspector.h"
 #include "egress/name_table.h"
+#include "egress/open_connections.h"
+#include "egress/pending_changes.h"
 #include "egress/pipe_pool.h"
 #include "egress/policy.h"
 #include "egress/refusal_count.h"
@@ -31,8 +32,6 @@
 
 namespace atl::egress {
 
-inline constexpr size_t kMaxConnections = 2048;  // of one sandbox
-
 // What all gates share.
 struct Surroundings {
   boost::asio::any_io_executor executor;
@@ -40,20 +39,13 @@ struct Surroundings {
   Resolver& resolver;
   PipePool& pipes;
   Courtesy& courtesy;
+  Descriptors& descriptors;
+  PendingChanges& changes;
   const Policy* ceiling = nullptr;     // nothing beyond it is allowed; null: no ceiling
   const Upstream* upstream = nullptr;  // through which all is dialled; null: none
   boost::asio::ssl::context* client_tls = nullptr;  // whom we believe, where TLS is inspected
   SecretStore* secrets = nullptr;
   AuditRetention retention = {};
-};
-
-// A connection that can be cut.
-class OpenConnection {
- public:
-  virtual ~OpenConnection() = default;
-  // Asks again, after the policy has changed.
-  virtual bool is_still_allowed() = 0;
-  virtual void cut(const std::string& reason) = 0;
 };
 
 class Gate : public std::enable_shared_from_this<Gate> {
@@ -66,10 +58,13 @@ class Gate : public std::enable_shared_from_this<Gate> {
   // Another policy; connections that it does not allow end at once. After an error nothing is
   // allowed.
   Result<void> change(uint64_t tenant, Policy policy);
+  // Allows nothing until change().
+  void deny();
   void close();
   bool closed() const { return closed_; }
 
   const EffectivePolicy& policy() const { return policy_; }
+  uint64_t tenant() const { return tenant_; }
   // The addresses that may be dialled. kDenied with reason address_refused if none may be.
   Task<Result<std::vector<Address>>> resolve(HostName name, uint16_t port);
 
@@ -81,10 +76,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   Spending& spending() { return spending_; }
   Inspector& inspector() { return inspector_; }
   const Surroundings& surroundings() const { return surroundings_; }
-  uint64_t next_connection() { return ++connections_seen_; }
-  // False: there are too many.
-  bool enter(OpenConnection* connection);
-  void leave(OpenConnection* connection) { open_.erase(connection); }
+  OpenConnections& connections() { return connections_; }
 
  private:
   struct Records {
@@ -103,8 +95,10 @@ class Gate : public std::enable_shared_from_this<Gate> {
 
   void record_refusals(std::span<const unsigned char> datagram);
   void send_marker();
+  void close_unserved();
   Task<void> read_refusals(std::shared_ptr<Gate> self);
   Task<void> flush_tally(std::shared_ptr<Gate> self);
+  bool is_too_many(Fd& accepted);
   Task<void> accept_connections(std::shared_ptr<Gate> self, Descriptor& listener, bool is_dns);
   Task<void> answer_questions(std::shared_ptr<Gate> self, Descriptor& socket);
 
@@ -123,8 +117,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   bool tally_waits_ = false;
   RefusalCount refusals_;
   std::map<HostName, Known> known_;
-  std::set<OpenConnection*> open_;
-  uint64_t connections_seen_ = 0;
+  OpenConnections connections_;
   bool closed_ = false;
 };
 

@@ -163,6 +163,7 @@ Task<void> InspectedTls::pump_answers([[maybe_unused]] std::shared_ptr<Inspected
   while (!is_refusing_) {
     asio::mutable_buffer room = asio::buffer(buffer);
     auto [error, count] = co_await outside_.async_read_some(room, kToken);
+    gate_.surroundings().changes.apply();
     if (is_refusing_) break;
     if (error == asio::error::eof) {
       is_finished_ = true;

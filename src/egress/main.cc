@@ -28,7 +28,7 @@ namespace {
 using namespace atl;
 namespace asio = boost::asio;
 
-constexpr int kBacklog = 8;
+constexpr int kBacklog = 64;
 
 void raise_descriptor_limit() {
   rlimit limit;
@@ -98,6 +98,8 @@ Result<void> run(const egress::Options& options) {
   ATOLL_TRY(auto secrets, egress::SecretStore::open(state.get()));
   egress::PipePool pipes;
   egress::Courtesy courtesy;
+  egress::Descriptors descriptors;
+  egress::PendingChanges changes;
   asio::io_context context(1);
   ATOLL_TRY(auto resolver, egress::Resolver::create(context.get_executor(), options.resolvers));
   egress::Surroundings surroundings{.executor = context.get_executor(),
@@ -105,6 +107,8 @@ Result<void> run(const egress::Options& options) {
                                     .resolver = *resolver,
                                     .pipes = pipes,
                                     .courtesy = courtesy,
+                                    .descriptors = descriptors,
+                                    .changes = changes,
                                     .ceiling = ceiling ? &*ceiling : nullptr,
                                     .upstream = upstream ? &*upstream : nullptr,
                                     .client_tls = &client_tls,
@@ -118,6 +122,8 @@ Result<void> run(const egress::Options& options) {
   });
   // detached: the process owns it; ended by context.stop()
   spawn(context.get_executor(), control.run());
+  // detached: as the other
+  spawn(context.get_executor(), control.end_idle());
   log_info("serving", {{"client_uid", options.client_uid},
                        {"ceiling", ceiling ? options.ceiling.c_str() : "none"},
                        {"upstream", upstream ? options.upstream.c_str() : "none"}});

@@ -6,7 +6,7 @@
 namespace atl::egress {
 namespace {
 
-constexpr size_t kMaxIdle = 32;
+constexpr size_t kMaxIdle = 8;
 
 }  // namespace
 

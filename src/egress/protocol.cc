@@ -16,6 +16,12 @@ void write_head(ByteWriter& writer) {
   writer.u16(kVersion);
 }
 
+bool names_sandbox(Operation operation) {
+  if (operation == Operation::kRetain || operation == Operation::kDeny) return false;
+  if (operation == Operation::kRoom || operation == kShowHealth) return false;
+  return !is_about_secrets(operation);
+}
+
 Result<void> read_head(ByteReader& reader) {
   uint32_t magic = reader.u32();
   uint16_t version = reader.u16();
@@ -54,11 +60,11 @@ Result<Request> parse_request(std::string_view message) {
   request.retained = reader.text(kMaxRetained * SandboxId::kLength);
   if (!reader.done()) return malformed_call("request has the wrong size");
   request.operation = static_cast<Operation>(operation);
-  bool is_known = operation >= 1 && operation <= static_cast<uint16_t>(Operation::kSuspend);
+  bool is_known = operation >= 1 && operation <= static_cast<uint16_t>(Operation::kRoom);
   if (!is_known && !is_text_call(request.operation)) return malformed_call("unknown operation");
   if (!sandbox.empty()) request.sandbox = SandboxId::parse(sandbox);
-  bool names_one = request.operation != Operation::kRetain && !is_about_secrets(request.operation);
-  if (request.sandbox.has_value() != names_one) return malformed_call("bad sandbox id");
+  if (request.sandbox.has_value() != names_sandbox(request.operation))
+    return malformed_call("bad sandbox id");
   return request;
 }
 
@@ -83,7 +89,7 @@ Result<Reply> parse_reply(std::string_view message) {
   reply.message = reader.text(kMaxErrorBytes);
   reply.next_offset = reader.u64();
   reply.rows = reader.text(kMaxMessageBytes);
-  if (!reader.done() || status > static_cast<uint16_t>(Status::kConflict))
+  if (!reader.done() || status > static_cast<uint16_t>(Status::kFull))
     return malformed_call("bad reply");
   reply.status = static_cast<Status>(status);
   return reply;

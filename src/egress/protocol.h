@@ -28,19 +28,28 @@ enum class Operation : uint16_t {
   kRead = 5,     // rows of the audit log from an offset
   kForget = 6,   // remove the audit log of a sandbox that is gone
   kSuspend = 7,  // as kClose, but what it has spent, its names and its authority stay
+  kDeny = 8,     // those that are named may reach nothing until another policy is told
+  kRoom = 9,     // whether there is room for one more: kFull when there is none
 };
 
 struct Request {
   Operation operation = Operation::kRead;
   uint64_t request_id = 0;
-  std::optional<SandboxId> sandbox = {};  // but for kRetain
+  std::optional<SandboxId> sandbox = {};  // where the operation names one
   uint64_t tenant = 0;                    // kOpen, kPolicy
   std::string policy = {};                // JSON; kOpen, kPolicy
   uint64_t offset = 0;                    // kRead
-  std::string retained = {};              // ids without a gap; kRetain
+  std::string retained = {};              // ids without a gap; kRetain, kDeny
 };
 
-enum class Status : uint16_t { kOk = 0, kInvalid = 1, kNotFound = 2, kFailed = 3, kConflict = 4 };
+enum class Status : uint16_t {
+  kOk = 0,
+  kInvalid = 1,
+  kNotFound = 2,
+  kFailed = 3,
+  kConflict = 4,
+  kFull = 5  // no descriptors for another sandbox
+};
 
 struct Reply {
   uint64_t request_id = 0;

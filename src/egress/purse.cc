@@ -27,9 +27,14 @@ Result<size_t> Purse::share(int socket, Flow flow, size_t most) const {
   return spending_.overdraft(rule_, flow);
 }
 
+void Purse::spend(Flow flow, uint64_t bytes) {
+  last_used_ = SystemClock().steady_now();
+  spending_.spend(rule_, flow, bytes);
+}
+
 Result<void> Purse::spend_piece(Flow flow, size_t bytes) {
   if (spending_.left(rule_, flow) < bytes) return spending_.overdraft(rule_, flow);
-  spending_.spend(rule_, flow, bytes);
+  spend(flow, bytes);
   return {};
 }
 

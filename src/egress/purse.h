@@ -13,6 +13,8 @@ namespace atl::egress {
 class Purse {
  public:
   explicit Purse(Spending& spending) : spending_(spending) {}
+  // When something was last taken, or tried.
+  SteadyTime last_used() const { return last_used_; }
   // The rule that allows it, which another policy may number otherwise.
   void set_rule(size_t rule) { rule_ = rule; }
 
@@ -23,7 +25,7 @@ class Purse {
   // How many bytes may be taken from a socket that can be read, at most `most`.
   Result<size_t> share(int socket, Flow flow, size_t most) const;
   // Bytes that were taken.
-  void spend(Flow flow, uint64_t bytes) { spending_.spend(rule_, flow, bytes); }
+  void spend(Flow flow, uint64_t bytes);
   // Bytes that are to go on in one piece: all of them or none.
   Result<void> spend_piece(Flow flow, size_t bytes);
 
@@ -31,6 +33,7 @@ class Purse {
   Spending& spending_;
   size_t rule_ = 0;
   uint64_t requests_ = 1;
+  SteadyTime last_used_ = SystemClock().steady_now();
 };
 
 }  // namespace atl::egress

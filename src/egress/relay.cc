@@ -96,6 +96,21 @@ Task<bool> Relay::drain(Pipe& pipe, size_t left, Socket& to) {
   co_return left == 0;
 }
 
+std::optional<Pipe> Relay::take_pipe() {
+  if (!descriptors.grow(Descriptors::kOfPipe)) {
+    cut("too_many_connections");
+    return std::nullopt;
+  }
+  auto pipe = gate_->surroundings().pipes.take();
+  if (!pipe) return std::nullopt;
+  return std::move(*pipe);
+}
+
+void Relay::give_back(Pipe pipe) {
+  gate_->surroundings().pipes.give_back(std::move(pipe));
+  descriptors.shrink(Descriptors::kOfPipe);
+}
+
 Task<void> Relay::pump([[maybe_unused]] std::shared_ptr<Relay> self, Flow flow) {
   Socket& from = flow == Flow::kOut ? inside_ : outside_;
   Socket& to = flow == Flow::kOut ? outside_ : inside_;
@@ -103,23 +118,25 @@ Task<void> Relay::pump([[maybe_unused]] std::shared_ptr<Relay> self, Flow flow) 
   asio::steady_timer breath(gate_->surroundings().executor);
   while (from.is_open() && to.is_open()) {
     auto [error] = co_await from.async_wait(Socket::wait_read, kToken);
-    if (error || !from.is_open()) break;
+    if (error) break;
+    gate_->surroundings().changes.apply();
+    if (!from.is_open() || !to.is_open()) break;
     auto most = purse_.share(from.native_handle(), flow, kPipeBytes);
     if (!most) end_by(most.error());
     if (!most) break;
-    auto pipe = gate_->surroundings().pipes.take();
+    auto pipe = take_pipe();
     if (!pipe) break;
     ssize_t count = splice(from.native_handle(), nullptr, pipe->write_end.get(), nullptr, *most,
                            SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (count < 0 && errno == EAGAIN) {
-      gate_->surroundings().pipes.give_back(std::move(*pipe));
+      give_back(std::move(*pipe));
       continue;
     }
     if (count <= 0) {
       boost::system::error_code ignored;
       if (count == 0) to.shutdown(Socket::shutdown_send, ignored);
       if (count < 0) cut("connection_reset");
-      gate_->surroundings().pipes.give_back(std::move(*pipe));
+      give_back(std::move(*pipe));
       note_done();
       co_return;
     }
@@ -127,7 +144,7 @@ Task<void> Relay::pump([[maybe_unused]] std::shared_ptr<Relay> self, Flow flow) 
     bool drained = co_await drain(*pipe, static_cast<size_t>(count), to);
     if (!drained) break;
     bytes += static_cast<uint64_t>(count);
-    gate_->surroundings().pipes.give_back(std::move(*pipe));
+    give_back(std::move(*pipe));
     if (!note_piece(static_cast<size_t>(count))) continue;
     breath.expires_after(Courtesy::kBreath);
     co_await breath.async_wait(kToken);

@@ -150,6 +150,8 @@ Task<Result<void>> Relay::read_opening() {
 }
 
 Task<Result<void>> Relay::dial_one(Address address) {
+  gate_->surroundings().changes.apply();
+  if (!end_reason_.empty()) co_return denied(end_reason_);
   dialled_ = address;
   // Before anything is dialled: what is not recorded does not happen.
   AuditRow allowed = row(AuditEvent::kConnect);
@@ -157,6 +159,7 @@ Task<Result<void>> Relay::dial_one(Address address) {
   if (!gate_->record(allowed)) co_return denied("audit_failed");
   Wanted to{destination(), port_};
   auto connected = co_await connect_out(*gate_, outside_, address, to);
+  gate_->surroundings().changes.apply();
   if (!end_reason_.empty()) co_return denied(end_reason_);
   boost::system::error_code ignored;
   inside_.set_option(asio::ip::tcp::no_delay(true), ignored);
@@ -192,7 +195,9 @@ Task<Result<void>> Relay::say(std::string_view text) {
 
 Task<Result<void>> Relay::open() {
   ATOLL_CO_TRY_VOID(find_destination());
-  if (!gate_->enter(this)) co_return denied("too_many_connections");
+  if (gate_->closed() || !gate_->connections().enter(this, gate_->tenant()))
+    co_return denied("too_many_connections");
+  gate_->surroundings().changes.apply();
   arm(kOpeningTime);
   if (is_proxied_) ATOLL_CO_TRY_VOID(co_await find_proxied());
   decision_ = gate_->inspector().decide(destination(), port_);

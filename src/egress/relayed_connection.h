@@ -31,12 +31,12 @@ class Relay final : public OpenConnection, public std::enable_shared_from_this<R
         timer_(gate_->surroundings().executor),
         both_done_(gate_->surroundings().executor, boost::asio::steady_timer::time_point::max()),
         purse_(gate_->spending()) {
-    number_ = gate_->next_connection();
+    number_ = gate_->connections().next_number();
     boost::system::error_code error;
     inside_.assign(boost::asio::ip::tcp::v4(), accepted.get(), error);
     if (!error) (void)accepted.release();
   }
-  ~Relay() override { gate_->leave(this); }
+  ~Relay() override { gate_->connections().leave(this); }
 
   // Until both sides are done.
   Task<void> run();
@@ -46,6 +46,12 @@ class Relay final : public OpenConnection, public std::enable_shared_from_this<R
     if (end_reason_.empty()) end_reason_ = reason;
     close_both();
   }
+  void revoke() override {
+    boost::system::error_code ignored;
+    outside_.set_option(boost::asio::socket_base::linger(true, 0), ignored);
+    cut("policy_changed");
+  }
+  SteadyTime last_used() const override { return purse_.last_used(); }
 
  private:
   using Socket = boost::asio::ip::tcp::socket;
@@ -76,6 +82,9 @@ class Relay final : public OpenConnection, public std::enable_shared_from_this<R
   Task<void> pump([[maybe_unused]] std::shared_ptr<Relay> self, Flow flow);
   Task<void> pump_requests([[maybe_unused]] std::shared_ptr<Relay> self);
   Task<bool> drain(Pipe& pipe, size_t left, Socket& to);
+  // A pipe for what is passed on; nothing: the connection is cut.
+  std::optional<Pipe> take_pipe();
+  void give_back(Pipe pipe);
   void arm(std::chrono::seconds time);
   // True: take a breath before the next.
   [[nodiscard]] bool note_piece(size_t bytes);

@@ -1,8 +1,8 @@
 #include "egress/request_guard.h"
 
-#include <array>
-
 #include <strings.h>
+
+#include <array>
 
 namespace atl::egress {
 
@@ -22,6 +22,7 @@ RequestGuard::RequestGuard(Gate& gate, Connection connection)
     : gate_(gate), connection_(std::move(connection)), stream_(connection_.to, connection_.port) {}
 
 Result<RequestGuard::Passed> RequestGuard::pass(std::string_view bytes) {
+  gate_.surroundings().changes.apply();
   if (!connection_.is_inspected && !gate_.inspector().rewrites()) {
     ATOLL_TRY(size_t taken, stream_.pass(bytes));
     ATOLL_TRY_VOID(pay(taken));

@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <deque>
+
 #include <boost/asio/steady_timer.hpp>
 
 #include "async/as_tuple.h"
@@ -18,7 +21,10 @@ using Socket = asio::generic::seq_packet_protocol::socket;
 
 namespace {
 
-constexpr std::chrono::seconds kReplyTime{10};
+constexpr std::chrono::seconds kReplyTime{4};
+constexpr std::chrono::milliseconds kSilentTime{250};  // for one that did not answer before
+constexpr std::chrono::seconds kRetryTime{1};
+constexpr std::string_view kNothing = "{}";  // the policy that allows nothing
 constexpr std::chrono::milliseconds kDialPause{50};
 
 Error unavailable(const std::string& why) {
@@ -37,6 +43,8 @@ Result<void> to_result(const egress::Reply& reply,
       return Error(Code::kNotFound, reply.message);
     case egress::Status::kConflict:
       return Error(Code::kConflict, reply.message);
+    case egress::Status::kFull:
+      return Error(Code::kExhausted, "egress: " + reply.message).with_reason("host_full");
     case egress::Status::kFailed:
       break;
   }
@@ -54,6 +62,38 @@ struct EgressClient::Pending {
 struct EgressClient::Link {
   explicit Link(Socket given) : socket(std::move(given)) {}
 
+  struct Message {
+    uint64_t request_id;
+    std::string text;
+    Sockets sockets;
+  };
+
+  // In their order, as far as the socket takes them.
+  void send_waiting() {
+    while (!outbox.empty()) {
+      Message& next = outbox.front();
+      std::vector<int> fds;
+      for (const Fd& fd : next.sockets) fds.push_back(fd.get());
+      auto sent = linux::send_message(socket.native_handle(), next.text, fds, MSG_DONTWAIT);
+      if (!sent && sent.error().system_errno() == EAGAIN) return;
+      if (!sent) answer(next.request_id, unavailable(sent.error().message()));
+      outbox.pop_front();
+    }
+  }
+
+  bool is_unsent(uint64_t request_id) const {
+    auto is_it = [request_id](const Message& one) { return one.request_id == request_id; };
+    return std::any_of(outbox.begin(), outbox.end(), is_it);
+  }
+
+  void answer(uint64_t request_id, Result<egress::Reply> reply) {
+    auto found = pending.find(request_id);
+    if (found == pending.end()) return;
+    found->second->reply = std::move(reply);
+    found->second->done.notify_all();
+    pending.erase(found);
+  }
+
   void fail_all() {
     broken = true;
     boost::system::error_code ignored;
@@ -63,10 +103,14 @@ struct EgressClient::Link {
       one->done.notify_all();
     }
     pending.clear();
+    outbox.clear();
   }
 
   Socket socket;
   bool broken = false;
+  bool is_sending = false;
+  bool is_silent = false;  // something was not answered in time, nor anything since
+  std::deque<Message> outbox;
   std::map<uint64_t, std::shared_ptr<Pending>> pending;
 };
 
@@ -104,71 +148,125 @@ Task<void> EgressClient::read_replies(std::shared_ptr<Link> link) {
       log_error("malformed reply from egress", {reply.error()});
       break;
     }
-    auto found = link->pending.find(reply->request_id);
-    if (found == link->pending.end()) continue;
-    found->second->reply = Result<egress::Reply>(std::move(*reply));
-    found->second->done.notify_all();
-    link->pending.erase(found);
+    uint64_t request_id = reply->request_id;
+    link->is_silent = false;
+    link->answer(request_id, std::move(*reply));
   }
   link->fail_all();
   broken_.notify_all();
 }
 
+Task<void> EgressClient::send_rest(std::shared_ptr<Link> link) {
+  while (!link->broken && !link->outbox.empty()) {
+    auto [error] = co_await link->socket.async_wait(Socket::wait_write, kAsTuple);
+    if (error) break;
+    link->send_waiting();
+  }
+  link->is_sending = false;
+}
+
 Task<Result<egress::Reply>> EgressClient::ask(egress::Request request, Sockets sockets) {
+  Deadline deadline = std::chrono::steady_clock::now() + kReplyTime;
+  auto reply = co_await ask(std::move(request), std::move(sockets), deadline);
+  co_return reply;
+}
+
+Task<Result<egress::Reply>> EgressClient::ask(egress::Request request, Sockets sockets,
+                                              Deadline deadline) {
   std::shared_ptr<Link> link = link_;
   if (!link || link->broken) co_return unavailable("it does not run");
-  request.request_id = next_request_++;
+  auto now = std::chrono::steady_clock::now();
+  if (link->is_silent) deadline = std::min(deadline, now + kSilentTime);
+  uint64_t id = next_request_++;
+  request.request_id = id;
   auto pending = std::make_shared<Pending>(executor_);
-  link->pending.emplace(request.request_id, pending);
-  std::string message = egress::encode_request(request);
-  std::vector<int> fds;
-  for (const Fd& fd : sockets) fds.push_back(fd.get());
-  while (true) {
-    auto sent = linux::send_message(link->socket.native_handle(), message, fds, MSG_DONTWAIT);
-    if (sent) break;
-    bool full = sent.error().system_errno() == EAGAIN;
-    if (full) {
-      auto [error] = co_await link->socket.async_wait(Socket::wait_write, kAsTuple);
-      full = !error && !link->broken;
-    }
-    if (full) continue;
-    link->pending.erase(request.request_id);
-    co_return unavailable(sent.error().message());
+  link->pending.emplace(id, pending);
+  link->outbox.push_back({id, egress::encode_request(request), std::move(sockets)});
+  if (!link->is_sending) link->send_waiting();
+  if (!link->outbox.empty() && !link->is_sending) {
+    link->is_sending = true;
+    // detached: owns a share of the link and ends when its socket is closed
+    spawn(executor_, send_rest(link));
   }
-  sockets.clear();
-  auto deadline = std::chrono::steady_clock::now() + kReplyTime;
   while (!pending->reply) {
     bool notified = co_await pending->done.wait_until(deadline);
     if (notified || pending->reply) continue;
-    link->pending.erase(request.request_id);
+    link->pending.erase(id);
+    bool is_late = std::chrono::steady_clock::now() >= deadline;
+    link->is_silent = link->is_silent || is_late;
+    // What was sent comes before all else when egress goes on. What was not comes too late: it is
+    // told by a new connection, which comes first as a whole.
+    if (is_late && link->is_unsent(id)) {
+      link->fail_all();
+      (void)link_up();
+      broken_.notify_all();
+    }
     co_return unavailable("it does not answer");
   }
   co_return std::move(*pending->reply);
 }
 
-Task<void> EgressClient::open(SandboxId id, Sockets sockets) {
-  Told& told = told_[id];
+Task<Result<egress::Health>> EgressClient::check(Deadline deadline) {
+  egress::Request request{.operation = egress::kShowHealth};
+  Sockets none;
+  ATOLL_CO_TRY(egress::Reply reply, co_await ask(std::move(request), std::move(none), deadline));
+  ATOLL_CO_TRY_VOID(to_result(reply));
+  co_return egress::parse_health(reply.rows);
+}
+
+Task<Result<void>> EgressClient::check_room() {
+  if (!link_ || link_->broken) co_return Result<void>();
+  egress::Request request{.operation = egress::Operation::kRoom};
+  Sockets none;
+  ATOLL_CO_TRY(egress::Reply reply, co_await ask(std::move(request), std::move(none)));
+  co_return to_result(reply);
+}
+
+Task<Result<void>> EgressClient::open(SandboxId id, Sockets sockets) {
+  // Nothing that egress still has of it has a network with a program in it.
+  Told fresh{.allows_nothing = true};
+  told_.insert_or_assign(id, std::move(fresh));
+  auto done = co_await serve(id, std::move(sockets));
+  if (done) co_return done;
+  if (done.error().code() == Code::kExhausted) {
+    told_.erase(id);
+    co_return done;
+  }
+  // Nothing leaves until egress is told.
+  log_warning("a sandbox has no way out yet", {{"sandbox", id.view()}, done.error()});
+  if (auto told = told_.find(id); told != told_.end()) told->second.is_untold = true;
+  co_return Result<void>();
+}
+
+Task<Result<void>> EgressClient::serve(SandboxId id, Sockets sockets) {
+  auto told = told_.find(id);
+  if (told == told_.end()) co_return unavailable("the sandbox is gone");
   egress::Request request{.operation = egress::Operation::kOpen, .sandbox = id};
-  request.tenant = told.tenant;
-  request.policy = told.policy;
-  // A failure is made good when egress is there again: until then nothing leaves.
-  auto reply = co_await ask(std::move(request), std::move(sockets));
-  Result<void> done = reply ? to_result(*reply) : Result<void>(std::move(reply).error());
-  if (!done) log_warning("a sandbox has no way out yet", {{"sandbox", id.view()}, done.error()});
+  request.tenant = told->second.tenant;
+  request.policy = told->second.policy;
+  ATOLL_CO_TRY(egress::Reply reply, co_await ask(std::move(request), std::move(sockets)));
+  co_return to_result(reply);
 }
 
 Task<Result<void>> EgressClient::set_policy(SandboxId id, uint64_t tenant, std::string policy) {
-  told_[id] = Told{.tenant = tenant, .policy = policy};
-  egress::Request request{.operation = egress::Operation::kPolicy, .sandbox = id};
-  request.tenant = tenant;
-  request.policy = std::move(policy);
-  Sockets none;
-  ATOLL_CO_TRY(egress::Reply reply, co_await ask(std::move(request), std::move(none)));
-  if (reply.status == egress::Status::kNotFound) {
-    co_await tell(id);
-    co_return Result<void>();
+  Told& told = told_[id];
+  bool denies_all = policy == kNothing;
+  bool is_needed = !denies_all || !told.allows_nothing;
+  uint64_t change = ++told.changes;
+  told.tenant = tenant;
+  told.policy = std::move(policy);
+  told.allows_nothing = told.allows_nothing && denies_all;
+  // What a former atolld told may go on until run() says otherwise.
+  told.is_untold = told.is_doubtful = has_begun_;
+  auto done = co_await tell(id);
+  auto now = told_.find(id);
+  if (done && now != told_.end() && now->second.changes == change) {
+    now->second.is_untold = now->second.is_doubtful = false;
+    now->second.allows_nothing = denies_all;
   }
-  co_return to_result(reply);
+  if (done || is_needed) co_return done;
+  log_warning("egress was not told", {{"sandbox", id.view()}, done.error()});
+  co_return Result<void>();
 }
 
 Task<void> EgressClient::close(SandboxId id) { return end(id, egress::Operation::kClose); }
@@ -216,29 +314,34 @@ Task<Result<std::string>> EgressClient::call(EgressCall call) {
 }
 
 // One that egress serves already is only told its policy.
-Task<void> EgressClient::tell(SandboxId id) {
-  auto found = told_.find(id);
-  if (found == told_.end()) co_return;
+Task<Result<void>> EgressClient::tell(SandboxId id) {
+  auto told = told_.find(id);
+  if (told == told_.end()) co_return unavailable("the sandbox is gone");
   egress::Request request{.operation = egress::Operation::kPolicy, .sandbox = id};
-  request.tenant = found->second.tenant;
-  request.policy = found->second.policy;
+  request.tenant = told->second.tenant;
+  request.policy = told->second.policy;
   Sockets none;
-  auto reply = co_await ask(std::move(request), std::move(none));
-  if (!reply || reply->status != egress::Status::kNotFound) co_return;
-  auto sockets = co_await reopen_(id);
-  if (sockets) {
-    co_await open(id, std::move(*sockets));
-    co_return;
+  ATOLL_CO_TRY(egress::Reply reply, co_await ask(std::move(request), std::move(none)));
+  if (reply.status != egress::Status::kNotFound) co_return to_result(reply);
+  Result<void> served = co_await check_room();
+  if (served) {
+    auto sockets = co_await reopen_(id);
+    if (!sockets) co_return unavailable("no sockets: " + sockets.error().message());
+    served = co_await serve(id, std::move(*sockets));
   }
-  log_warning("a sandbox has no way out", {{"sandbox", id.view()}, sockets.error()});
+  // To the one who changes a policy it is the same why egress cannot.
+  if (!served && served.error().code() == Code::kExhausted)
+    co_return unavailable(served.error().message());
+  co_return served;
 }
 
 Task<void> EgressClient::tell_all() {
   egress::Request retain{.operation = egress::Operation::kRetain};
   std::vector<SandboxId> ids;
-  for (const auto& [id, told] : told_) {
+  for (auto& [id, told] : told_) {
     ids.push_back(id);
     retain.retained += id.view();
+    told.is_untold = true;
   }
   if (ids.size() <= egress::kMaxRetained) {
     Sockets none;
@@ -246,7 +349,24 @@ Task<void> EgressClient::tell_all() {
   } else {
     log_warning("egress goes on serving sandboxes that are gone", {{"alive", ids.size()}});
   }
-  for (const SandboxId& id : ids) co_await tell(id);
+  co_await tell_untold();
+}
+
+Task<void> EgressClient::tell_untold() {
+  std::map<SandboxId, uint64_t> untold;
+  for (const auto& [id, told] : told_)
+    if (told.is_untold) untold.emplace(id, told.changes);
+  for (const auto& [id, changes] : untold) {
+    // One that is silent has heard it, and says so when it goes on.
+    if (link_->broken || link_->is_silent) co_return;
+    auto done = co_await tell(id);
+    auto told = told_.find(id);
+    if (told == told_.end() || told->second.changes != changes) continue;
+    if (done) told->second.is_untold = told->second.is_doubtful = false;
+    if (!done && !told->second.has_failed)
+      log_warning("a sandbox has no way out", {{"sandbox", id.view()}, done.error()});
+    told->second.has_failed = !done;
+  }
 }
 
 Task<void> EgressClient::pause() {
@@ -254,20 +374,43 @@ Task<void> EgressClient::pause() {
   co_await timer.async_wait(kAsTuple);
 }
 
+// What it says first is to let nothing pass of those that egress may hold to an older policy: of
+// all of them at once.
+bool EgressClient::link_up() {
+  auto link = connect();
+  if (!link) return false;
+  link_ = *link;
+  // detached: owns a share of the link and ends when its socket is closed
+  spawn(executor_, read_replies(link_));
+  egress::Request deny{.operation = egress::Operation::kDeny, .request_id = next_request_++};
+  size_t count = 0;
+  for (const auto& [id, told] : told_) {
+    if (!told.is_doubtful || count == egress::kMaxRetained) continue;
+    deny.retained += id.view();
+    ++count;
+  }
+  // Its answer is nobody's.
+  if (count > 0) link_->outbox.push_back({deny.request_id, egress::encode_request(deny), {}});
+  link_->send_waiting();
+  return true;
+}
+
 Task<void> EgressClient::run() {
+  has_begun_ = true;
   while (true) {
-    auto link = connect();
-    if (!link) {
+    bool is_up = (link_ && !link_->broken) || link_up();
+    if (!is_up) {
       co_await pause();
       continue;
     }
-    link_ = *link;
-    // detached: owns a share of the link and ends when its socket is closed
-    spawn(executor_, read_replies(link_));
+    std::shared_ptr<Link> link = link_;
     co_await tell_all();
-    while (!link_->broken) co_await broken_.wait();
+    while (link == link_ && !link->broken) {
+      (void)co_await broken_.wait_until(std::chrono::steady_clock::now() + kRetryTime);
+      co_await tell_untold();
+    }
     log_warning("egress is away");
-    co_await pause();
+    if (link_->broken) co_await pause();
   }
 }
 

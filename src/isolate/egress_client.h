@@ -3,9 +3,14 @@
 // that was started again is told the same; the sockets of each sandbox's network are then made
 // anew. While egress is away, nothing leaves any sandbox.
 //
+// A policy is in force when set_policy() has succeeded. After an error either it or nothing is, in
+// the end: an egress that did not hear of it is first told, when it is there again, to let nothing
+// pass, and then what holds.
+//
 // One thread.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +25,7 @@
 #include "base/fd.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "egress/health.h"
 #include "egress/text_call.h"
 #include "isolate/event.h"
 
@@ -48,9 +54,16 @@ class EgressClient {
   EgressClient(boost::asio::any_io_executor executor, std::string run_directory, Reopen reopen);
   ~EgressClient();
 
-  // A sandbox that is new: everything is denied until set_policy().
-  Task<void> open(SandboxId id, Sockets sockets);
-  // kUnavailable with reason egress_unavailable: egress does not answer. It is told when it does.
+  // To be asked before a sandbox is made. kExhausted with reason host_full: egress has no
+  // descriptors for it. kUnavailable with reason egress_unavailable: it does not answer. One that
+  // does not run at all has room when it does.
+  Task<Result<void>> check_room();
+  // A sandbox that is new: everything is denied until set_policy(). kExhausted with reason
+  // host_full; what else fails is made good later.
+  Task<Result<void>> open(SandboxId id, Sockets sockets);
+  // kUnavailable with reason egress_unavailable: egress does not answer, or cannot. It is told
+  // again until it has it in force. To deny everything to a sandbox that was never allowed anything
+  // succeeds without it.
   Task<Result<void>> set_policy(SandboxId id, uint64_t tenant, std::string policy);
   Task<void> close(SandboxId id);
   // The same for a sandbox that will have a network again: it goes on with what it has spent.
@@ -59,6 +72,10 @@ class EgressClient {
   // The text of the answer. kUnavailable with reason egress_unavailable, kNotFound, kInvalid.
   // Nothing of it is remembered.
   Task<Result<std::string>> call(EgressCall call);
+  using Deadline = std::chrono::steady_clock::time_point;
+  // Whether it is well. kUnavailable with reason egress_unavailable: it does not run, or does not
+  // answer by then.
+  Task<Result<egress::Health>> check(Deadline deadline);
   // Forgets the rows of a sandbox that is gone.
   Task<void> forget(SandboxId id);
 
@@ -70,16 +87,26 @@ class EgressClient {
   struct Told {
     uint64_t tenant = 0;
     std::string policy = "{}";
+    bool allows_nothing = false;  // nor has it since egress last had it in force
+    bool is_untold = false;       // to be told again
+    bool is_doubtful = false;     // the same, and egress may hold it to an older one
+    bool has_failed = false;      // and that was said
+    uint64_t changes = 0;
   };
   struct Pending;
   struct Link;
 
   Result<std::shared_ptr<Link>> connect();
+  bool link_up();
   Task<void> read_replies(std::shared_ptr<Link> link);
   Task<Result<egress::Reply>> ask(egress::Request request, Sockets sockets);
+  Task<Result<egress::Reply>> ask(egress::Request request, Sockets sockets, Deadline deadline);
+  Task<void> send_rest(std::shared_ptr<Link> link);
   Task<void> end(SandboxId id, egress::Operation operation);
   Task<void> tell_all();
-  Task<void> tell(SandboxId id);
+  Task<void> tell_untold();
+  Task<Result<void>> tell(SandboxId id);
+  Task<Result<void>> serve(SandboxId id, Sockets sockets);
   Task<void> pause();
 
   boost::asio::any_io_executor executor_;
@@ -89,6 +116,7 @@ class EgressClient {
   std::map<SandboxId, Told> told_;
   std::shared_ptr<Link> link_;  // shared with its reading task
   Event broken_;
+  bool has_begun_ = false;  // run() was called
 };
 
 }  // namespace atl::isolate

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "egress/policy_json.h"
 #include "gvisor/sentry.h"
 #include "linux/unix_socket.h"
@@ -171,13 +172,18 @@ Task<Result<void>> JailDriver::launch(LaunchSpec spec) {
   warden::Message message = {};
   message.request = request;
   ATOLL_CO_TRY(message.volumes, mounts_of(spec.volumes));
+  ATOLL_CO_TRY_VOID(co_await egress_.check_room());
   auto asked = spec.volumes.empty() ? warden_.ask(request) : warden_.ask(message);
   ATOLL_CO_TRY(WardenClient::Answer answer, co_await std::move(asked));
   ATOLL_CO_TRY_VOID(to_result(answer.reply, "launch"));
   if (answer.sockets.size() != warden::kReplySockets)
     co_return Error(Code::kCorrupt, "launch: the warden sent no sockets");
-  co_await egress_.open(spec.id, std::move(answer.sockets));
-  co_return Result<void>();
+  auto opened = co_await egress_.open(spec.id, std::move(answer.sockets));
+  if (opened) co_return opened;
+  bool keeps = spec.layer_end == LayerEnd::kKept;
+  auto ended = keeps ? co_await release(spec.id) : co_await remove(spec.id);
+  if (!ended) log_warning("left for the sweep", {{"sandbox", spec.id.view()}, ended.error()});
+  co_return opened;
 }
 
 Task<Result<EgressClient::Sockets>> JailDriver::reopen_sockets(SandboxId id) {

@@ -1,6 +1,5 @@
 #include "sandbox/network.h"
 
-#include "base/log.h"
 #include "egress/policy_json.h"
 
 namespace atl::sandbox {
@@ -69,9 +68,7 @@ Task<Result<void>> apply_network(Services& services, store::SandboxRow row) {
   auto tenant = static_cast<uint64_t>(row.tenant.number());
   ATOLL_CO_TRY(std::string network, full_network(services, row));
   auto set = co_await services.driver.set_network(row.id, tenant, std::move(network));
-  if (set || row.network != kNoRules) co_return set;
-  log_warning("egress was not told", {{"sandbox", row.id.view()}, set.error()});
-  co_return Result<void>();
+  co_return set;
 }
 
 }  // namespace atl::sandbox

@@ -23,8 +23,8 @@ Result<std::string> template_network(const store::TemplateManifest& manifest);
 // What a sandbox may reach, with what its tenant's all have.
 Result<std::string> full_network(const Services& services, const store::SandboxRow& row);
 
-// Tells egress. A sandbox without rules does not wait for an egress that is away, for then nothing
-// leaves anyway.
+// Tells egress, which has it in force when this succeeds. A sandbox that was never allowed anything
+// does not wait for an egress that is away to be told the same.
 Task<Result<void>> apply_network(Services& services, store::SandboxRow row);
 
 }  // namespace atl::sandbox

@@ -105,15 +105,14 @@ Task<Result<void>> change_wall(Services& services, std::shared_ptr<Sandbox> sand
 }
 
 // Stored first: an egress that is away is told the stored one when it comes back, and until then
-// nothing leaves.
+// nothing leaves. In force, or an error.
 Task<Result<void>> change_network(Services& services, std::shared_ptr<Sandbox> sandbox,
                                   store::SandboxRow after) {
   store::SandboxRow row = sandbox->row();
   row.network = after.network;
   ATOLL_CO_TRY_VOID(co_await take_over(services, sandbox, row));
   if (row.released) co_return Result<void>();  // told when it has an isolate
-  auto set = co_await apply_network(services, row);
-  if (!set && set.error().reason() != "egress_unavailable") co_return std::move(set).error();
+  ATOLL_CO_TRY_VOID(co_await apply_network(services, row));
   if (sandbox->state() != State::kRunning) co_return Result<void>();
   co_return co_await install_trust(services, sandbox);
 }
@@ -150,8 +149,12 @@ Task<Result<void>> change_sandbox(Services& services, std::shared_ptr<Sandbox> s
   ATOLL_CO_TRY_VOID(check_wall(after));
   if (changes_wall(now, after)) ATOLL_CO_TRY_VOID(check_change(now));
   Secrets secrets(services.driver, now.tenant);
-  if (request.network) ATOLL_CO_TRY_VOID(co_await secrets.check(after.network));
+  Result<void> known;
+  if (request.network) known = co_await secrets.check(after.network);
+  // What an egress that cannot be asked serves now is taken away all the same.
+  if (!known && known.error().reason() != "egress_unavailable") co_return known;
   if (request.network) ATOLL_CO_TRY_VOID(co_await change_network(services, sandbox, after));
+  if (!known) co_return known;
   bool has_wall = !now.released;  // else its next one gets them
   if (!has_wall || !changes_wall(now, after))
     co_return co_await take_over(services, sandbox, after);
