@@ -97,6 +97,23 @@ void write_requests(MetricText& text, const Router& router, size_t open_connecti
            number(open_connections));
 }
 
+void write_egress(MetricText& text, const Result<egress::Health>& health) {
+  text.add(Kind::kGauge, "atoll_egress_up", "Whether atoll-egress answers.", health ? 1 : 0);
+  if (!health) return;
+  text.begin(Kind::kGauge, "atoll_egress_descriptors", "Descriptors of atoll-egress.");
+  text.sample(number(health->descriptors_limit), {{"kind", "limit"}});
+  text.sample(number(health->descriptors_used), {{"kind", "used"}});
+  text.begin(Kind::kGauge, "atoll_egress_sandboxes", "Sandboxes that it serves, and may serve.");
+  text.sample(number(health->sandboxes_limit), {{"kind", "limit"}});
+  text.sample(number(health->sandboxes), {{"kind", "used"}});
+  text.add(Kind::kCounter, "atoll_egress_connections_refused_total",
+           "Connections of sandboxes that found no descriptors.",
+           number(health->connections_refused));
+  text.add(Kind::kCounter, "atoll_egress_connections_idle_total",
+           "Connections of sandboxes that ended because nothing was said.",
+           number(health->connections_idle_ended));
+}
+
 Result<void> write_process(MetricText& text) {
   ATOLL_TRY(std::string statm, read_file("/proc/self/statm"));
   std::string_view resident = std::string_view(statm).substr(statm.find(' ') + 1);
@@ -115,29 +132,34 @@ Result<void> write_process(MetricText& text) {
   return {};
 }
 
-Result<http::Response> show(const Call& call, const Router& router, const MetricSources& sources) {
+http::Task<Result<http::Response>> show(const Call& call, const Router& router,
+                                        const MetricSources& sources) {
   if (call.tenant != store::kLocalTenant)
-    return Error(Code::kDenied, "only the tenant local may see the figures of this host")
+    co_return Error(Code::kDenied, "only the tenant local may see the figures of this host")
         .with_reason("operator_only");
   MetricText text;
+  if (sources.egress) {
+    auto health = co_await sources.egress();
+    write_egress(text, health);
+  }
   text.begin(Kind::kGauge, "atoll_build_info", "The version that runs, always 1.");
   text.sample(1, {{"version", ATOLL_VERSION}});
   write_sandboxes(text, sources);
   write_warm_pool(text, sources.sandboxes.pool());
   write_budget(text, sources.admission);
   write_requests(text, router, sources.open_connections());
-  ATOLL_TRY_VOID(write_process(text));
+  ATOLL_CO_TRY_VOID(write_process(text));
   http::Response response;
   response.headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   response.body = text.take();
-  return response;
+  co_return response;
 }
 
 }  // namespace
 
 void add_metrics_route(Router& router, MetricSources sources) {
   auto action = [&router, sources = std::move(sources)](Call& call) -> http::Task<Reply> {
-    ATOLL_CO_TRY(http::Response response, show(call, router, sources));
+    ATOLL_CO_TRY(http::Response response, co_await show(call, router, sources));
     co_return std::optional(std::move(response));
   };
   router.add({http::Method::kGet, "/metrics", action});

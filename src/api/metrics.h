@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "api/router.h"
+#include "egress/health.h"
 #include "sandbox/sandboxes.h"
 
 namespace atl::api {
@@ -13,6 +14,8 @@ struct MetricSources {
   sandbox::Sandboxes& sandboxes;
   const sandbox::Admission& admission;
   std::function<size_t()> open_connections;
+  // Whether egress is well; empty: nobody knows.
+  std::function<http::Task<Result<egress::Health>>()> egress = {};
 };
 
 void add_metrics_route(Router& router, MetricSources sources);

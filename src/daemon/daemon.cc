@@ -58,6 +58,7 @@ constexpr uint64_t kArtifactBudgetBytes = 4ull << 30;  // of sandboxes that are 
 constexpr uint64_t kFreeSpaceFloorBytes = 1ull << 30;
 // Limits are ceilings that few sandboxes reach, so more may be promised than is there.
 constexpr uint64_t kMemoryOvercommit = 4;
+constexpr std::chrono::seconds kHealthTime{1};  // in which egress says how it is
 
 sandbox::Budget make_budget(const Options& options) {
   auto physical = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
@@ -300,7 +301,10 @@ Result<void> run_daemon(const Options& options) {
   ATOLL_TRY(auto server,
             http::Server::listen(context, options.listen_address, options.listen_port, rules));
   auto open_connections = [&listener = *server] { return listener.open_connections(); };
-  api::add_metrics_route(router, {sandboxes, admission, open_connections});
+  auto egress_health = [&egress = driver.egress()] {
+    return egress.check(std::chrono::steady_clock::now() + kHealthTime);
+  };
+  api::add_metrics_route(router, {sandboxes, admission, open_connections, egress_health});
   ATOLL_TRY(auto tls, listen_for_tls(context, options, *server));
   ATOLL_TRY_VOID(publish(options, router, server->port()));
 
