@@ -83,11 +83,12 @@ class Changes(egress_case.EgressCase):
         return atoll.wait_for("egress", lambda: atoll.lock_holder(lock))
 
     def set_limit(self, count):
-        """As egress's own user, who may lower it on any host."""
+        """As egress's own user, who may lower it on any host; 0: as high as it was."""
         pid = self.egress_pid
         status = atoll.read(f"/proc/{pid}/status")
         uid, gid = (int(re.search(rf"\n{kind}:\s+(\d+)", status)[1]) for kind in ("Uid", "Gid"))
-        code = f"import resource as r; r.prlimit({pid}, r.RLIMIT_NOFILE, ({count}, {count}))"
+        code = (f"import resource as r; most = r.prlimit({pid}, r.RLIMIT_NOFILE)[1]\n"
+                f"r.prlimit({pid}, r.RLIMIT_NOFILE, ({count} or most, most))")
         subprocess.run([sys.executable, "-c", code], user=uid, group=gid, extra_groups=[],
                        check=True)
 
@@ -188,6 +189,23 @@ class FullOfSandboxes(Changes):
         self.assertEqual(self.change(first, [])[0].status, 200)
         self.atoll.delete(rows[-1]["id"])
         self.atoll.create()
+
+
+class NoneLeft(Changes):
+    def test_a_message_whose_descriptors_are_lost_is_answered(self):
+        first = self.atoll.create(network=network_of(HOSTS))["id"]
+        used = len(os.listdir(f"/proc/{self.egress_pid}/fd"))
+        self.set_limit(used + 3)  # there is room by the count, but not for seven sockets
+        self.addCleanup(self.set_limit, 0)
+        answer = self.atoll.request("POST", "/v1/sandboxes", {"template": "python"})
+        self.assertEqual((answer.status, answer.json["error"]["code"]), (503, "host_full"))
+        rows = self.atoll.request("GET", "/v1/sandboxes").json["sandboxes"]
+        self.assertEqual([row["id"] for row in rows if row["state"] == "running"], [first])
+        self.assertEqual(self.change(first, ["allowed.example"])[0].status, 200)
+        self.set_limit(0)
+        self.atoll.create()
+        self.write(first)
+        self.wait_written(["allowed.example"], time.time_ns())
 
 
 class Dead(Changes):
