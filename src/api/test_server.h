@@ -41,7 +41,7 @@ class TestServer {
   explicit TestServer(http::Limits limits = {}, TrafficLimits traffic_limits = {})
       : traffic(bed.clock, traffic_limits) {
     key = bed.draw_key();
-    add_health_routes(router);
+    add_health_routes(router, health);
     add_openapi_route(router);
     v1::add_sandbox_routes(router, bed.sandboxes());
     v1::add_exec_routes(router, bed.sandboxes());
@@ -123,6 +123,7 @@ class TestServer {
   std::string key;
   sandbox::Idempotency idempotency{bed.context().get_executor(), bed.ledger(), bed.clock};
   Traffic traffic;
+  Health health{bed.clock};
   Router router{bed.keys(), idempotency, traffic, {}};
   unsigned short port = 0;
 

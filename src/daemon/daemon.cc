@@ -181,8 +181,8 @@ Result<void> publish(const Options& options, const api::Router& router, unsigned
   return publish_address(options, port);
 }
 
-void add_server_routes(api::Router& router) {
-  api::add_health_routes(router);
+void add_server_routes(api::Router& router, const api::Health& health) {
+  api::add_health_routes(router, health);
   api::add_openapi_route(router);
 }
 
@@ -281,8 +281,9 @@ Result<void> run_daemon(const Options& options) {
 
   sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
   api::Traffic traffic(clock, options.traffic);
+  api::Health health(clock);
   api::Router router(keys, idempotency, traffic, options.host_names);
-  add_server_routes(router);
+  add_server_routes(router, health);
   add_routes_of_sandboxes(router, sandboxes);
   add_state_routes(router, sandboxes, snapshots, seals, idempotency);
   api::v1::add_port_routes(router, sandboxes, port_tokens);
