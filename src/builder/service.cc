@@ -52,7 +52,8 @@ bool is_request(const Request& request) {
 Result<void> Service::run() {
   ATOLL_TRY_VOID(open_sockets());
   log_info("serving", {{"client_uid", client_uid_}});
-  while (!stopping_ || !connections_.empty()) ATOLL_TRY_VOID(wait_and_dispatch());
+  while (!stopping_ || !connections_.empty() || !cleaners_.empty())
+    ATOLL_TRY_VOID(wait_and_dispatch());
   log_info("stopped");
   return {};
 }
@@ -71,20 +72,26 @@ Result<void> Service::open_sockets() {
                                         kMaxConnections));
   if (fchownat(run_.get(), kSocketName, client_uid_, -1u, AT_SYMLINK_NOFOLLOW) != 0)
     return Error::system("chown the socket");
+  ATOLL_TRY(heartbeat_, linux::Heartbeat::open_at(run_.get(), "atoll-builder", client_uid_));
   return {};
 }
 
 Result<void> Service::wait_and_dispatch() {
   bool listening = !stopping_ && connections_.size() < kMaxConnections;
+  bool reading = cleaners_.empty();
   std::vector<pollfd> waiting = {
       {.fd = signals_.get(), .events = POLLIN, .revents = 0},
-      {.fd = listening ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
+      {.fd = listening ? listener_.get() : -1, .events = POLLIN, .revents = 0},
+      {.fd = heartbeat_->fd(), .events = POLLIN, .revents = 0}};
+  size_t first = waiting.size();
   for (const Connection& connection : connections_)
-    waiting.push_back({.fd = connection.socket.get(), .events = POLLIN, .revents = 0});
+    waiting.push_back({.fd = connection.build != 0 || reading ? connection.socket.get() : -1,
+                       .events = POLLIN,
+                       .revents = 0});
   if (poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return Error::system("poll");
-  size_t known = connections_.size();
-  for (size_t i = known; i-- > 0;) {
-    if (waiting[i + 2].revents == 0 || receive(connections_[i])) continue;
+  if (waiting[2].revents != 0) heartbeat_->beat();
+  for (size_t i = connections_.size(); i-- > 0;) {
+    if (waiting[first + i].revents == 0 || receive(connections_[i])) continue;
     end_build(connections_[i]);
     connections_.erase(connections_.begin() + static_cast<ptrdiff_t>(i));
   }
@@ -167,6 +174,7 @@ void Service::run_build(Connection& connection, const BuildOrder& order) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || parent == 1) _exit(1);
   listener_.reset();
   signals_.reset();
+  heartbeat_->close();
   // A copy that we kept open would keep another client from seeing its connection end.
   for (Connection& other : connections_)
     if (&other != &connection) other.socket.reset();
@@ -192,20 +200,42 @@ void Service::run_build(Connection& connection, const BuildOrder& order) {
   _exit(0);
 }
 
-// Its stages die with it; what it has made is taken away here, before anything else is built.
+// Its stages die with it; what it has made is taken away before anything else is built.
 void Service::end_build(Connection& connection) {
   if (connection.build == 0) return;
   (void)linux::send_signal(connection.build_pidfd.get(), SIGKILL);  // ESRCH: it has ended
   auto ended = linux::wait_for_exit(connection.build_pidfd.get());
   if (!ended) log_error("wait for a build", {ended.error()});
   connection.build = 0;
-  auto removed = remove_work_directory(workshop_, connection.name);
+  clean_up(connection.name);
+}
+
+// In a process of its own: a large tree takes longer than this loop may stand still.
+void Service::clean_up(const std::string& name) {
+  pid_t pid = fork();
+  if (pid > 0) {
+    auto pidfd = linux::open_pidfd(pid);
+    if (pidfd) cleaners_.push_back(std::move(*pidfd));
+    return;
+  }
+  if (pid == 0) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) _exit(1);
+    heartbeat_->close();
+    listener_.reset();
+    signals_.reset();
+    connections_.clear();
+  }
+  auto removed = remove_work_directory(workshop_, name);
   if (!removed) log_error("left for the next start", {removed.error()});
   removed = remove_unfinished_images(workshop_.images.get());
   if (!removed) log_error("left for the next start", {removed.error()});
+  if (pid == 0) _exit(0);
 }
 
 void Service::reap() {
+  std::erase_if(cleaners_, [](const Fd& cleaner) {
+    return linux::has_ended(cleaner.get()) && linux::wait_for_exit(cleaner.get()).ok();
+  });
   for (size_t i = connections_.size(); i-- > 0;) {
     Connection& connection = connections_[i];
     if (connection.build == 0 || !linux::has_ended(connection.build_pidfd.get())) continue;

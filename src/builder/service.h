@@ -6,12 +6,14 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
 #include "builder/build.h"
+#include "linux/heartbeat.h"
 
 namespace atl::builder {
 
@@ -44,13 +46,16 @@ class Service {
   void start_build(Connection& connection, const Request& request, Fd file, Fd log);
   [[noreturn]] void run_build(Connection& connection, const BuildOrder& order);
   void end_build(Connection& connection);
+  void clean_up(const std::string& name);
   void reap();
 
   const Workshop& workshop_;
   Fd run_;
   uid_t client_uid_;
   Fd listener_, signals_;
+  std::optional<linux::Heartbeat> heartbeat_;
   std::vector<Connection> connections_;
+  std::vector<Fd> cleaners_;  // pidfds; until they have ended no other build begins
   bool stopping_ = false;
 };
 

@@ -114,9 +114,11 @@ Result<Identity> find_egress_identity() {
   return egress;
 }
 
-Result<void> make_egress_directories(const Places& places, const Identity& egress) {
+Result<void> make_egress_directories(const Places& places, const Identity& egress,
+                                     const Identity& daemon) {
   ATOLL_TRY_VOID(make_owned(egress_state(places), egress, 0700));
-  return make_owned(egress_run(places), egress, 0755);
+  // Nobody else may stand in the queues of its sockets.
+  return make_owned(egress_run(places), {egress.uid, daemon.gid}, 0750);
 }
 
 Result<void> make_state_directories(const Places& places, const Identity& daemon) {

@@ -26,7 +26,8 @@ Result<void> make_state_directories(const Places& places, const Identity& daemon
 Result<void> make_run_directories(const Places& places, const Identity& daemon);
 
 // The two directories of egress, once there are the others.
-Result<void> make_egress_directories(const Places& places, const Identity& egress);
+Result<void> make_egress_directories(const Places& places, const Identity& egress,
+                                     const Identity& daemon);
 
 // Removes a directory tree. Follows no link and leaves no file system: a mount beneath is an error.
 // An absent directory is a success.

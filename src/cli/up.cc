@@ -200,7 +200,7 @@ Error become_installed(const UpPlan& plan, linux::LockFile& lock, int programs) 
 Result<void> supervise(const UpPlan& plan) {
   ATOLL_TRY(linux::LockFile lock, linux::LockFile::acquire(plan.places.supervisor_lock()));
   ATOLL_TRY_VOID(make_run_directories(plan.places, plan.daemon));
-  ATOLL_TRY_VOID(make_egress_directories(plan.places, plan.egress));
+  ATOLL_TRY_VOID(make_egress_directories(plan.places, plan.egress, plan.daemon));
   ATOLL_TRY(Supervisor supervisor, Supervisor::create(programs_of(plan)));
   if (plan.up.resumed_for) publish(plan, replace_programs(supervisor, plan, *plan.up.resumed_for));
   while (true) {

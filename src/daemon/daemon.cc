@@ -1,5 +1,6 @@
 #include "daemon/daemon.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -36,11 +37,13 @@
 #include "api/v1/usage.h"
 #include "api/v1/volumes.h"
 #include "async/as_tuple.h"
+#include "async/heartbeat.h"
 #include "async/spawn.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/rounds.h"
 #include "isolate/jail_driver.h"
 #include "linux/lock_file.h"
 #include "sandbox/wall_trials.h"
@@ -241,6 +244,15 @@ Result<Stores> open_stores(const Options& options, const std::string& own_direct
                 std::move(packs),   std::move(uploads),   std::move(blobs)};
 }
 
+Result<void> begin_rounds(asio::io_context& context, const Options& options, Rounds& rounds) {
+  ATOLL_TRY(Fd directory, open_file(options.run_directory + "/daemon", O_PATH | O_DIRECTORY));
+  ATOLL_TRY(auto heartbeat, linux::Heartbeat::open_at(directory.get(), "atolld", geteuid()));
+  // detached: the daemon's own life, which ends with context.stop()
+  spawn(context.get_executor(), keep_beating(std::move(heartbeat)));
+  spawn(context.get_executor(), rounds.run());
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_daemon(const Options& options) {
@@ -267,7 +279,9 @@ Result<void> run_daemon(const Options& options) {
   sandbox::Ledger ledger(std::move(catalog));
   store::BlobKeeper keeper(*stores.blobs);
   asio::io_context context(1);
-  isolate::JailDriver driver(context.get_executor(), options.run_directory);
+  api::Health health(clock);
+  Rounds rounds(context.get_executor(), options.run_directory, ledger, health);
+  isolate::JailDriver driver(context.get_executor(), options.run_directory, rounds.warden());
   sandbox::Keys keys(ledger);
   sandbox::Services services{context.get_executor(), driver,          ledger, clock,
                              stores.outputs,         stores.artifacts};
@@ -281,7 +295,6 @@ Result<void> run_daemon(const Options& options) {
 
   sandbox::Idempotency idempotency(context.get_executor(), ledger, clock);
   api::Traffic traffic(clock, options.traffic);
-  api::Health health(clock);
   api::Router router(keys, idempotency, traffic, options.host_names);
   add_server_routes(router, health);
   add_routes_of_sandboxes(router, sandboxes);
@@ -307,6 +320,7 @@ Result<void> run_daemon(const Options& options) {
   };
   api::add_metrics_route(router, {sandboxes, admission, open_connections, egress_health});
   ATOLL_TRY(auto tls, listen_for_tls(context, options, *server));
+  ATOLL_TRY_VOID(begin_rounds(context, options, rounds));
   ATOLL_TRY_VOID(publish(options, router, server->port()));
 
   sandbox::WallTrials trials(services, templates, trial_plan(options));

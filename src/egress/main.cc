@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
+#include "async/heartbeat.h"
 #include "async/spawn.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -82,6 +83,15 @@ Result<Fd> listen(const std::string& directory) {
   return listener;
 }
 
+Result<linux::Heartbeat> open_heartbeat(const std::string& directory) {
+  ATOLL_TRY(Fd run, open_file(directory, O_RDONLY | O_DIRECTORY));
+  ATOLL_TRY(auto heartbeat, linux::Heartbeat::open_at(run.get(), "atoll-egress", geteuid()));
+  // As the socket of its calls: nobody but atolld and root can reach this directory.
+  std::string name = linux::heartbeat_name("atoll-egress");
+  if (fchmodat(run.get(), name.c_str(), 0666, 0) != 0) return Error::system("chmod the heartbeat");
+  return heartbeat;
+}
+
 Result<void> run(const egress::Options& options) {
   if (geteuid() == 0 || getuid() == 0)
     return Error(Code::kDenied, "refusing to run as root; `atoll up` starts it as its own user");
@@ -94,6 +104,7 @@ Result<void> run(const egress::Options& options) {
   ATOLL_TRY(auto client_tls,
             egress::make_client_context(egress::kHostAuthorities, options.authorities));
   ATOLL_TRY(Fd listener, listen(options.run_directory));
+  ATOLL_TRY(auto heartbeat, open_heartbeat(options.run_directory));
   ATOLL_TRY_VOID(confine(state.get()));
   ATOLL_TRY(auto secrets, egress::SecretStore::open(state.get()));
   egress::PipePool pipes;
@@ -124,6 +135,7 @@ Result<void> run(const egress::Options& options) {
   spawn(context.get_executor(), control.run());
   // detached: as the other
   spawn(context.get_executor(), control.end_idle());
+  spawn(context.get_executor(), keep_beating(std::move(heartbeat)));
   log_info("serving", {{"client_uid", options.client_uid},
                        {"ceiling", ceiling ? options.ceiling.c_str() : "none"},
                        {"upstream", upstream ? options.upstream.c_str() : "none"}});

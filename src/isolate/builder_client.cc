@@ -14,7 +14,9 @@
 #include "async/as_tuple.h"
 #include "async/spawn.h"
 #include "base/file.h"
+#include "base/lived_time.h"
 #include "isolate/event.h"
+#include "isolate/peer_watch.h"
 #include "linux/unix_socket.h"
 
 namespace atl::isolate {
@@ -47,6 +49,57 @@ Task<void> read_log(std::shared_ptr<LogReader> reader, std::function<void(std::s
   }
   reader->ended = true;
   reader->ended_event.notify_all();
+}
+
+// The connection of a build, shared by its reader and the build.
+struct ReplyReader {
+  explicit ReplyReader(asio::any_io_executor executor) : socket(executor), done_event(executor) {}
+  void close() {
+    boost::system::error_code ignored;
+    socket.close(ignored);
+  }
+  asio::generic::seq_packet_protocol::socket socket;
+  builder::Reply reply = {};
+  bool done = false;
+  bool whole = false;
+  Event done_event;
+};
+
+Task<void> read_reply(std::shared_ptr<ReplyReader> reader) {
+  asio::mutable_buffer room(&reader->reply, sizeof reader->reply);
+  asio::socket_base::message_flags flags = 0;
+  auto [error, count] = co_await reader->socket.async_receive(room, flags, kAsTuple);
+  reader->done = true;
+  reader->whole = !error && count == sizeof reader->reply;
+  reader->done_event.notify_all();
+}
+
+// To give up a build is to close its connection.
+class BuildConnection {
+ public:
+  explicit BuildConnection(std::shared_ptr<ReplyReader> reader) : reader_(std::move(reader)) {}
+  ~BuildConnection() { reader_->close(); }
+  BuildConnection(const BuildConnection&) = delete;
+  BuildConnection& operator=(const BuildConnection&) = delete;
+
+ private:
+  std::shared_ptr<ReplyReader> reader_;
+};
+
+// A build may take long; a builder whose loop stands still ends none. False: so it is, or nobody
+// waits for the build any more.
+Task<bool> wait_for_reply(std::shared_ptr<ReplyReader> reader, PeerWatch& watch) {
+  LivedTime lived(2 * kPeerLook);
+  while (!reader->done) {
+    auto now = std::chrono::steady_clock::now();
+    watch.look(lived.look(now));
+    if (watch.is_silent()) co_return false;
+    auto next = now + kPeerLook;
+    bool notified = co_await reader->done_event.wait_until(next);
+    bool cancelled = !notified && std::chrono::steady_clock::now() < next;
+    if (cancelled && !reader->done) co_return false;
+  }
+  co_return true;
 }
 
 Error unavailable(std::string message) {
@@ -100,19 +153,21 @@ Task<Result<BuiltImage>> BuilderClient::build(BuildOrder order,
   auto reader = std::make_shared<LogReader>(executor_, std::move(log_end));
   // detached: it owns a share of the reader and ends with the log, whose other end the build has
   spawn(executor_, read_log(reader, std::move(log)));
-  asio::generic::seq_packet_protocol::socket socket(executor_);
+  auto answer = std::make_shared<ReplyReader>(executor_);
   boost::system::error_code failure;
-  socket.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), connected.get(), failure);
+  answer->socket.assign(asio::generic::seq_packet_protocol(AF_UNIX, 0), connected.get(), failure);
   if (failure) co_return unavailable("connect to the builder: " + failure.message());
   (void)connected.release();
-  builder::Reply reply = {};
-  asio::mutable_buffer room(&reply, sizeof reply);
-  asio::socket_base::message_flags flags = 0;
-  auto [error, count] = co_await socket.async_receive(room, flags, kAsTuple);
+  BuildConnection connection(answer);
+  // detached: it owns a share of the answer and ends with the connection
+  spawn(executor_, read_reply(answer));
+  PeerWatch watch(run_directory_, "atoll-builder");
+  bool answered = co_await wait_for_reply(answer, watch);
+  if (!answered) co_return unavailable("the builder does not answer");
   auto deadline = std::chrono::steady_clock::now() + kLogEndTime;
   if (!reader->ended) co_await reader->ended_event.wait_until(deadline);
-  if (error || count != sizeof reply) co_return unavailable("the builder ended");
-  co_return to_result(reply);
+  if (!answer->whole) co_return unavailable("the builder ended");
+  co_return to_result(answer->reply);
 }
 
 }  // namespace atl::isolate

@@ -141,10 +141,11 @@ Result<void> to_result(const warden::Reply& reply, std::string_view what) {
 
 }  // namespace
 
-JailDriver::JailDriver(boost::asio::any_io_executor executor, std::string run_directory)
+JailDriver::JailDriver(boost::asio::any_io_executor executor, std::string run_directory,
+                       const PeerWatch& warden)
     : executor_(executor),
       run_directory_(std::move(run_directory)),
-      warden_(executor, run_directory_),
+      warden_(executor, run_directory_, warden),
       egress_(executor, run_directory_, [this](SandboxId id) { return reopen_sockets(id); }) {}
 
 Task<Result<uint32_t>> JailDriver::probe() {

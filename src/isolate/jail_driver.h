@@ -16,7 +16,8 @@ namespace atl::isolate {
 class JailDriver final : public Driver {
  public:
   // `run_directory` holds warden.sock and agents/.
-  JailDriver(boost::asio::any_io_executor executor, std::string run_directory);
+  JailDriver(boost::asio::any_io_executor executor, std::string run_directory,
+             const PeerWatch& warden);
 
   std::string_view name() const override { return "jail"; }
   Task<Result<uint32_t>> probe() override;

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -18,8 +19,17 @@ namespace atl::isolate {
 namespace asio = boost::asio;
 using Socket = asio::generic::seq_packet_protocol::socket;
 
-// A launch includes moving a process into v1 groups and, the first time, making the layer pool.
+// What a helper of the warden takes at most: a launch includes moving a process into v1 groups and,
+// the first time, making the layer pool.
 constexpr std::chrono::seconds kReplyTime{60};
+
+namespace {
+
+Error silent() {
+  return Error(Code::kUnavailable, "the warden does not answer").with_reason("warden_unavailable");
+}
+
+}  // namespace
 
 struct WardenClient::Pending {
   explicit Pending(asio::any_io_executor executor) : done(executor) {}
@@ -49,8 +59,9 @@ struct WardenClient::Link {
   std::map<uint64_t, std::shared_ptr<Pending>> pending;
 };
 
-WardenClient::WardenClient(asio::any_io_executor executor, std::string run_directory)
-    : executor_(std::move(executor)), run_directory_(std::move(run_directory)) {}
+WardenClient::WardenClient(asio::any_io_executor executor, std::string run_directory,
+                           const PeerWatch& watch)
+    : executor_(std::move(executor)), run_directory_(std::move(run_directory)), watch_(watch) {}
 
 WardenClient::~WardenClient() { close(); }
 
@@ -66,6 +77,7 @@ Result<Fd> WardenClient::connect_to_warden() const {
 }
 
 Result<std::shared_ptr<WardenClient::Link>> WardenClient::ensure_link() {
+  if (watch_.is_silent()) return silent();
   if (link_ && !link_->broken) return link_;
   auto fd = connect_to_warden();
   if (!fd) return Error(Code::kUnavailable, fd.error().message()).with_reason("warden_unavailable");
@@ -126,9 +138,10 @@ Task<Result<void>> WardenClient::send(std::shared_ptr<Link> link, std::string me
   asio::socket_base::message_flags flags = MSG_NOSIGNAL;
   auto [error, count] = co_await link->socket.async_send(bytes, flags, kAsTuple);
   if (!error && count == message.size()) co_return Result<void>();
-  Error failure(Code::kUnavailable, "send to the warden: " + error.message());
+  auto failure = Error(Code::kUnavailable, "send to the warden: " + error.message())
+                     .with_reason("warden_unavailable");
   link->fail_all(failure);
-  co_return std::move(failure).with_reason("warden_unavailable");
+  co_return failure;
 }
 
 void WardenClient::stamp(warden::Request& request) {
@@ -160,12 +173,22 @@ Task<Result<WardenClient::Answer>> WardenClient::ask_bytes(uint64_t request_id,
   if (!sent) co_return std::move(sent).error();
   auto deadline = std::chrono::steady_clock::now() + kReplyTime;
   while (!pending->answer) {
-    bool notified = co_await pending->done.wait_until(deadline);
-    if (!notified && !pending->answer) {
+    auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) {
       link->pending.erase(request_id);
-      co_return Error(Code::kTimeout, "the warden did not answer")
+      co_return Error(Code::kTimeout, "the warden did not carry it out in time")
           .with_reason("warden_unavailable");
     }
+    // Not only this one: what it has been sent, it must not begin later.
+    if (watch_.is_silent()) link->fail_all(silent());
+    if (pending->answer) break;
+    auto next = std::min(deadline, now + kPeerLook);
+    bool notified = co_await pending->done.wait_until(next);
+    bool cancelled = !notified && std::chrono::steady_clock::now() < next;
+    if (!cancelled || pending->answer) continue;
+    link->pending.erase(request_id);
+    co_return Error(Code::kCancelled, "nobody waits for the warden any more")
+        .with_reason("warden_unavailable");
   }
   co_return std::move(*pending->answer);
 }

@@ -2,7 +2,7 @@
 // SEQPACKET connection that is dialled when first needed and again after it broke. A request whose
 // connection breaks fails with kUnavailable: the caller cannot know whether it was carried out, so
 // it must be one that can be repeated or undone (launch is undone by remove; remove, list and
-// limits can be repeated).
+// limits can be repeated). The same becomes of all when the warden's loop stands still.
 #pragma once
 
 #include <map>
@@ -18,6 +18,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "isolate/event.h"
+#include "isolate/peer_watch.h"
 #include "warden/protocol.h"
 
 namespace atl::isolate {
@@ -33,8 +34,9 @@ class WardenClient {
     std::vector<Fd> sockets;  // of a launch, or made anew: warden::kReplySockets
   };
 
-  // `run_directory` holds warden.sock.
-  WardenClient(boost::asio::any_io_executor executor, std::string run_directory);
+  // `run_directory` holds warden.sock. The watch must outlive it.
+  WardenClient(boost::asio::any_io_executor executor, std::string run_directory,
+               const PeerWatch& watch);
   ~WardenClient();
 
   // Fills in magic, version and request id.
@@ -54,6 +56,7 @@ class WardenClient {
 
   boost::asio::any_io_executor executor_;
   std::string run_directory_;
+  const PeerWatch& watch_;
   uint64_t next_request_id_ = 1;
   std::shared_ptr<Link> link_;  // shared with its reading task, which may outlive a reconnect
 };

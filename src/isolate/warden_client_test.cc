@@ -1,8 +1,10 @@
 #include "isolate/warden_client.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -84,7 +86,8 @@ Task<void> ask_into(WardenClient& client, Operation operation,
 std::vector<Result<WardenClient::Answer>> ask_all(const std::string& directory,
                                                   std::vector<Operation> operations) {
   boost::asio::io_context context;
-  WardenClient client(context.get_executor(), directory);
+  PeerWatch watch(directory, "atoll-warden");
+  WardenClient client(context.get_executor(), directory, watch);
   std::vector<std::optional<Result<WardenClient::Answer>>> slots(operations.size());
   for (size_t i = 0; i < operations.size(); ++i) {
     // detached: owned by this call, which runs the context until all have answered
@@ -165,6 +168,50 @@ TEST(WardenClient, AWardenOfAnotherReleaseIsUnavailableAndBothVersionsAreNamed) 
   EXPECT_EQ(answers[0].error().reason(), "warden_unavailable");
   EXPECT_NE(answers[0].error().message().find("speaks version 9, this one 8"), std::string::npos)
       << answers[0].error().message();
+}
+
+// Nothing here waits for the patience to pass: the watch is told how much has.
+TEST(WardenClient, GivesUpOnAWardenWhoseLoopStandsStillAndRefusesUntilItTurnsAgain) {
+  char name[] = "/tmp/atoll-warden-client-XXXXXX";
+  ASSERT_NE(mkdtemp(name), nullptr);
+  Fd folder = open_file(name, O_PATH | O_DIRECTORY).value();
+  Fd listener = linux::listen_at(folder.get(), "warden.sock", SOCK_SEQPACKET, 4).value();
+  auto heartbeat = linux::Heartbeat::open_at(folder.get(), "atoll-warden", geteuid()).value();
+  boost::asio::io_context context;
+  PeerWatch watch(name, "atoll-warden");
+  WardenClient client(context.get_executor(), name, watch);
+  watch.look(kPeerPatience);
+
+  std::optional<Result<WardenClient::Answer>> first, second;
+  // detached: owned by this test, which runs the context until both have answered
+  spawn(context.get_executor(), ask_into(client, Operation::kProbe, first));
+  context.poll();
+  EXPECT_FALSE(first.has_value());
+  watch.look(kPeerPatience);
+  EXPECT_EQ(watch.trouble(), "it does not answer");
+  while (!first) context.run_one();
+  ASSERT_FALSE(first->ok());
+  EXPECT_EQ(first->error().code(), Code::kUnavailable);
+  EXPECT_EQ(first->error().reason(), "warden_unavailable");
+
+  // What was sent is not there for the warden any more when it wakes up.
+  Fd connection(accept(listener.get(), nullptr, nullptr));
+  pollfd left = {.fd = connection.get(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&left, 1, 0), 1);
+  EXPECT_NE(left.revents & POLLHUP, 0);
+
+  spawn(context.get_executor(), ask_into(client, Operation::kProbe, second));  // detached: so too
+  context.poll();
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->error().reason(), "warden_unavailable");
+
+  heartbeat.beat();
+  watch.look(kPeerPatience);
+  EXPECT_FALSE(watch.is_silent());
+  EXPECT_EQ(watch.trouble(), "");
+  client.close();
+  context.poll();
+  std::filesystem::remove_all(name);
 }
 
 }  // namespace

@@ -54,6 +54,9 @@ Result<void> Service::open_sockets() {
                                         SOCK_SEQPACKET | SOCK_NONBLOCK, kMaxConnections));
   if (fchownat(host_.run.get(), kSocketName, host_.client_uid, -1u, AT_SYMLINK_NOFOLLOW) != 0)
     return Error::system("chown the socket");
+  // The client asks too, so that it does not wait for answers that will not come.
+  ATOLL_TRY(heartbeat_,
+            linux::Heartbeat::open_at(host_.run.get(), "atoll-warden", host_.client_uid));
   return {};
 }
 
@@ -63,6 +66,8 @@ Result<void> Service::wait_and_dispatch() {
   std::vector<pollfd> waiting;
   waiting.push_back({.fd = signals_.get(), .events = POLLIN, .revents = 0});
   waiting.push_back({.fd = listening ? listener_.get() : -1, .events = POLLIN, .revents = 0});
+  waiting.push_back({.fd = heartbeat_->fd(), .events = POLLIN, .revents = 0});
+  size_t first_connection = waiting.size();
   std::vector<uint64_t> numbers;
   for (const Connection& connection : connections_) {
     // Not even a hang-up is wanted while we do not read: poll would return at once, again and
@@ -77,9 +82,12 @@ Result<void> Service::wait_and_dispatch() {
   }
   if (waiting[0].revents != 0) take_signals();
   if (waiting[1].revents != 0) accept_connection();
+  if (waiting[2].revents != 0) heartbeat_->beat();
   for (size_t i = 0; i < numbers.size(); ++i) {
-    if (waiting[i + 2].revents != 0 && helpers_.size() < kMaxHelpers && !stopping_)
-      receive(numbers[i]);
+    int events = waiting[first_connection + i].revents;
+    // Nobody waits for what one that has gone has asked for, and it may ask for the contrary now.
+    if ((events & POLLHUP) != 0) close_connection(numbers[i]);
+    if (events != 0 && helpers_.size() < kMaxHelpers && !stopping_) receive(numbers[i]);
   }
   return {};
 }
@@ -164,6 +172,7 @@ void Service::start_helper(const Message& message, uint64_t number) {
 void Service::run_helper(const Message& message, const Connection* connection) {
   listener_.reset();
   signals_.reset();
+  heartbeat_->close();
   // A copy that we kept open would keep another client from seeing its connection end.
   for (Connection& other : connections_)
     if (&other != connection) other.socket.reset();

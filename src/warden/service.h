@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "linux/heartbeat.h"
 #include "warden/host.h"
 #include "warden/protocol.h"
 
@@ -53,6 +54,7 @@ class Service {
 
   const Host& host_;
   Fd listener_, signals_;
+  std::optional<linux::Heartbeat> heartbeat_;
   std::vector<Connection> connections_;
   std::vector<Errand> helpers_;
   uint64_t next_connection_ = 1;
