@@ -18,6 +18,9 @@ Result<std::string> find_binaries();
 
 inline std::string builder_lock(const Places& places) { return places.run + "/builder.lock"; }
 
+// Whose heartbeat is in the run directory (linux/heartbeat.h).
+inline constexpr const char* kSupervisorName = "supervisor";
+
 class Host {
  public:
   Host(Places places, std::string binaries, Identity daemon)

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "linux/lock_file.h"
+#include "linux/pidfd.h"
 
 namespace atl::cli {
 namespace {
@@ -23,6 +24,7 @@ using std::chrono::steady_clock;
 constexpr milliseconds kStopGrace{10'000};
 constexpr milliseconds kRotationPeriod{5'000};
 constexpr milliseconds kAnswerTime{10'000};
+constexpr milliseconds kLookPeriod{1'000};  // at heartbeats
 constexpr useconds_t kReadyPollUs = 5'000;
 
 Result<Fd> open_signals() {
@@ -72,6 +74,9 @@ std::string how_it_ended(const std::optional<int>& status) {
 
 }  // namespace
 
+Supervisor::Supervisor(std::vector<Child> children)
+    : children_(std::move(children)), lived_(2 * kLookPeriod) {}
+
 Result<Supervisor> Supervisor::create(std::vector<SupervisedProgram> programs) {
   std::vector<Child> children;
   for (SupervisedProgram& program : programs) {
@@ -81,6 +86,8 @@ Result<Supervisor> Supervisor::create(std::vector<SupervisedProgram> programs) {
       ATOLL_TRY(LogFile log, LogFile::open(program.log_path));
       child.log = std::move(log);
     }
+    if (!program.heartbeat_directory.empty())
+      child.heartbeat.emplace(program.heartbeat_directory, program.name);
     child.program = std::move(program);
     children.push_back(std::move(child));
   }
@@ -113,12 +120,14 @@ Result<Asked> Supervisor::watch_until_asked(int signals) {
     find_ended_adopted();
     if (asked.what != Asked::What::kNothing) return asked;
     rotate_logs();
+    end_silent();
+    turn();
   }
 }
 
 milliseconds Supervisor::time_to_next_event() const {
   SteadyTime now = steady_clock::now();
-  SteadyTime next = now + kRotationPeriod;
+  SteadyTime next = std::min(now + kRotationPeriod, next_look_);
   for (const Child& child : children_)
     if (child.pid == 0) next = std::min(next, child.restart_at);
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(next - now));
@@ -132,6 +141,7 @@ Result<bool> Supervisor::adopt(Child& child) {
   child.pid = holder->pid;
   child.pidfd = std::move(holder->pidfd);
   child.adopted = true;
+  child.is_current = false;
   child.started_at = steady_clock::now();
   log_info("adopted", {{"program", child.program.name}, {"pid", child.pid}});
   return true;
@@ -144,6 +154,7 @@ void Supervisor::start_due() {
 
 void Supervisor::start(Child& child) {
   child.started_at = steady_clock::now();
+  if (child.heartbeat) child.heartbeat->reset();
   auto adopted = adopt(child);
   if (adopted && *adopted) return;
   std::vector<std::string> arguments = {child.program.name};
@@ -164,6 +175,7 @@ void Supervisor::start(Child& child) {
   child.pid = started->pid;
   child.pidfd = std::move(started->pidfd);
   child.adopted = false;
+  child.is_current = child.is_installed;
   log_info("started", {{"program", child.program.name}, {"pid", child.pid}});
 }
 
@@ -200,6 +212,32 @@ void Supervisor::find_ended_adopted() {
   }
 }
 
+// Judged by the time that this process has lived: when the whole machine stood still, or this
+// process alone, nobody is to blame for it.
+void Supervisor::end_silent() {
+  SteadyTime now = steady_clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + kLookPeriod;
+  milliseconds passed = lived_.look(now);
+  for (Child& child : children_) {
+    if (child.pid == 0 || !child.heartbeat) continue;
+    linux::HeartbeatWatch& heartbeat = *child.heartbeat;
+    heartbeat.look(passed);
+    bool never_began = child.is_current && heartbeat.absence() >= kMostStartTime;
+    if (heartbeat.silence() < child.program.most_silence && !never_began) continue;
+    log_error("does not answer and is killed", {{"program", child.program.name},
+                                                {"pid", child.pid},
+                                                {"silent_ms", heartbeat.silence().count()}});
+    auto killed = linux::send_signal(child.pidfd.get(), SIGKILL);
+    if (!killed) log_error("kill", {{"program", child.program.name}, killed.error()});
+    heartbeat.reset();  // it is killed again when it has not ended by the next time
+  }
+}
+
+void Supervisor::turn() {
+  if (on_turn_) on_turn_();
+}
+
 void Supervisor::rotate_logs() {
   if (steady_clock::now() < next_rotation_) return;
   next_rotation_ = steady_clock::now() + kRotationPeriod;
@@ -213,6 +251,7 @@ void Supervisor::rotate_logs() {
 Result<void> Supervisor::stop() {
   std::optional<Error> first_failure;
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
+    turn();
     if (child->pid == 0) continue;
     auto ended = end_process(child->pidfd.get(), kStopGrace);
     if (!ended) {
@@ -263,6 +302,7 @@ Result<std::vector<Supervisor::Before>> Supervisor::prepare(const Wish& wish,
   for (Child& child : children_) {
     if (std::find(wish.names.begin(), wish.names.end(), child.program.name) == wish.names.end())
       continue;
+    turn();
     ATOLL_TRY(std::string after, release_of(child, child.binary.get()));
     ATOLL_TRY_VOID(check_installed(child));
     if (child.pid == 0) return Error(Code::kUnavailable, child.program.name + " does not run");
@@ -281,6 +321,7 @@ Result<std::vector<Supervisor::Before>> Supervisor::prepare(const Wish& wish,
 
 Result<void> Supervisor::exchange(const std::vector<Child*>& children) {
   for (Child* child : children) {
+    turn();
     if (child->pid != 0) {
       ATOLL_TRY(Ended how, end_process(child->pidfd.get(), kStopGrace));
       log_info("ended for another", {{"program", child->program.name},
@@ -301,6 +342,7 @@ Result<void> Supervisor::wait_ready(const std::vector<Child*>& children, const W
   SteadyTime deadline = steady_clock::now() + wish.patience;
   Error last(Code::kTimeout, "not ready");
   while (steady_clock::now() < deadline) {
+    turn();
     reap();
     find_ended_adopted();
     for (const Child* child : children)
@@ -331,6 +373,7 @@ Replacement Supervisor::replace(const Wish& wish) {
     log_error("going back to what ran before", {done.error()});
     for (Before& one : *before) {
       one.child->binary = std::move(one.binary);
+      one.child->is_installed = false;
       one.child->program.arguments = std::move(one.arguments);
     }
     done = exchange(children);

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "base/file.h"
 #include "cli/fixture_test.h"
 #include "linux/lock_file.h"
@@ -11,6 +13,22 @@
 
 namespace atl::cli {
 namespace {
+
+// As kHoldLock, and answers at argv[3].
+constexpr const char* kAnswer =
+    "import fcntl, os, socket, sys\n"
+    "fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)\n"
+    "fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+    "if os.path.exists(sys.argv[3]): os.unlink(sys.argv[3])\n"
+    "server = socket.socket(socket.AF_UNIX)\n"
+    "server.bind(sys.argv[3])\n"
+    "server.listen(8)\n"
+    "os.write(os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600),\n"
+    "         b'%d\\n' % os.getpid())\n"
+    "while True:\n"
+    "  asker = server.accept()[0]\n"
+    "  asker.send(b'1')\n"
+    "  asker.close()\n";
 
 // Two real programs under a supervisor in a process of its own, as `atoll up` is.
 class Supervised : public testing::Test {
@@ -30,12 +48,21 @@ class Supervised : public testing::Test {
   std::string lock(const std::string& name) const { return dir_ / (name + ".lock"); }
   std::string starts(const std::string& name) const { return dir_ / (name + ".pids"); }
   SupervisedProgram program(const std::string& name, const char* script) const {
-    return {.name = "python3",
-            .path = kPython,
-            .arguments = {"-c", script, lock(name), starts(name)},
-            .identity = std::nullopt,
-            .lock_path = lock(name),
-            .log_path = dir_ / (name + ".log")};
+    return {
+        .name = "python3",
+        .path = kPython,
+        .arguments = {"-c", script, lock(name), starts(name), folder(name) + "/python3.heartbeat"},
+        .identity = std::nullopt,
+        .lock_path = lock(name),
+        .log_path = dir_ / (name + ".log"),
+        .heartbeat_directory = folder(name),
+        .most_silence = std::chrono::seconds(2)};
+  }
+  // Where its heartbeat is, if it has one.
+  std::string folder(const std::string& name) const {
+    std::string path = dir_ / (name + ".run");
+    std::filesystem::create_directories(path);
+    return path;
   }
 
   void start(const char* second = kHoldLock) {
@@ -132,6 +159,26 @@ TEST_F(Supervised, AProgramThatAlwaysDiesIsTriedLessAndLess) {
     at = log.find(std::string("\"restart_in_ms\":") + delay, at);
     EXPECT_NE(at, log.npos) << delay << " in\n" << log;
   }
+}
+
+TEST_F(Supervised, AProgramThatHangsIsKilledAndStartedAgainAndTheOtherIsLeftAlone) {
+  start(kAnswer);
+  pid_t victim = nth_start("second", 1);
+  nth_start("first", 1);  // which answers nobody, and is not known ever to have answered
+  ASSERT_EQ(kill(victim, SIGSTOP), 0);
+  EXPECT_NE(nth_start("second", 2), victim);
+  EXPECT_EQ(read_pids(starts("first")).size(), 1u);
+  std::string log = read_text(dir_ / "supervisor.log");
+  EXPECT_NE(log.find("does not answer and is killed"), log.npos) << log;
+}
+
+TEST_F(Supervised, AnAdoptedProgramThatHangsIsKilledToo) {
+  start(kAnswer);
+  pid_t victim = nth_start("second", 1);
+  kill_supervisor(SIGKILL);
+  ASSERT_EQ(kill(victim, SIGSTOP), 0);
+  start(kAnswer);
+  EXPECT_NE(nth_start("second", 2), victim);
 }
 
 TEST_F(Supervised, ForeignOrphansAreReaped) {

@@ -17,6 +17,8 @@
 #include "cli/server.h"
 #include "cli/state_directory.h"
 #include "cli/supervisor.h"
+#include "cli/watchdog.h"
+#include "linux/heartbeat.h"
 #include "linux/lock_file.h"
 #include "linux/pidfd.h"
 
@@ -97,6 +99,9 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
   if (!plan.up.warm_pool) daemon.arguments.push_back("--no-warm-pool");
   add_trials(plan.up, daemon.arguments);
   plan.up.tls.append_to(daemon.arguments);
+  warden.heartbeat_directory = builder.heartbeat_directory = places.run;
+  egress.heartbeat_directory = egress_run(places);
+  daemon.heartbeat_directory = places.daemon_run();
   return {std::move(warden), std::move(builder), std::move(egress), std::move(daemon)};
 }
 
@@ -196,12 +201,29 @@ Error become_installed(const UpPlan& plan, linux::LockFile& lock, int programs) 
   return Error::system("execute " + arguments[0]);
 }
 
+Result<linux::Heartbeat> open_heartbeat(const Places& places) {
+  ATOLL_TRY(Fd run, open_file(places.run, O_PATH | O_DIRECTORY));
+  return linux::Heartbeat::open_at(run.get(), kSupervisorName, geteuid());
+}
+
+std::string watchdog_address() {
+  const char* address = getenv("NOTIFY_SOCKET");
+  return address == nullptr ? "" : address;
+}
+
 // Holds the lock for as long as anything of this Atoll is being changed, also while it is removed.
 Result<void> supervise(const UpPlan& plan) {
   ATOLL_TRY(linux::LockFile lock, linux::LockFile::acquire(plan.places.supervisor_lock()));
   ATOLL_TRY_VOID(make_run_directories(plan.places, plan.daemon));
   ATOLL_TRY_VOID(make_egress_directories(plan.places, plan.egress, plan.daemon));
+  ATOLL_TRY(linux::Heartbeat heartbeat, open_heartbeat(plan.places));
+  Watchdog watchdog(watchdog_address());
   ATOLL_TRY(Supervisor supervisor, Supervisor::create(programs_of(plan)));
+  supervisor.set_on_turn([&heartbeat, &watchdog] {
+    heartbeat.beat();
+    watchdog.tell_alive(std::chrono::steady_clock::now());
+  });
+  watchdog.tell_ready();
   if (plan.up.resumed_for) publish(plan, replace_programs(supervisor, plan, *plan.up.resumed_for));
   while (true) {
     ATOLL_TRY(Asked asked, supervisor.run());
@@ -211,6 +233,7 @@ Result<void> supervise(const UpPlan& plan) {
         plan,
         {.outcome = Replacement::Outcome::kRefused, .failure = failure.message(), .programs = {}});
   }
+  watchdog.tell_stopping();
   if (plan.up.stop == UpCommand::Stop::kKeeps) {
     log_info("stopped, and left the sandboxes to the next");
     return {};
