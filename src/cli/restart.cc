@@ -13,6 +13,7 @@
 #include "cli/readable.h"
 #include "cli/replacement.h"
 #include "cli/state_directory.h"
+#include "linux/heartbeat.h"
 #include "linux/lock_file.h"
 #include "linux/pidfd.h"
 
@@ -22,20 +23,35 @@ namespace {
 // Two programs that end by force, twice, and do not become ready.
 constexpr std::chrono::seconds kPatience{120};
 constexpr std::chrono::milliseconds kPoll{10};
+// Its loop comes by every second, unless it is ending or starting something.
+constexpr std::chrono::milliseconds kAnswerTime{10'000};
+constexpr std::chrono::milliseconds kQuietTime{5'000};
 constexpr size_t kShownLogLines = 5;
 
-Result<std::string> wait_for_account(const Places& places, int supervisor) {
-  auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (std::chrono::steady_clock::now() < deadline) {
+Error hung(const linux::LockHolder& supervisor) {
+  std::string pid = std::to_string(supervisor.pid);
+  return Error(Code::kTimeout, "the supervisor (process " + pid +
+                                   ") does not answer; sandboxes go on\n  remedy: kill -9 " + pid +
+                                   ", then atoll up, which takes up what runs");
+}
+
+Result<std::string> wait_for_account(const Places& places, const linux::LockHolder& supervisor) {
+  auto began = std::chrono::steady_clock::now();
+  auto tell_at = began + kQuietTime;
+  while (std::chrono::steady_clock::now() < began + kPatience) {
+    if (std::chrono::steady_clock::now() >= tell_at) {
+      fprintf(stderr, "atoll: waiting for the supervisor (process %d)\n", supervisor.pid);
+      tell_at += kQuietTime;
+    }
     auto text = read_file(places.replacement());
     if (text) return text;
     if (text.error().system_errno() != ENOENT) return text;
-    ATOLL_TRY(bool ended, wait_for_end(supervisor, kPoll));
+    ATOLL_TRY(bool ended, wait_for_end(supervisor.pidfd.get(), kPoll));
     if (ended)
       return Error(Code::kUnavailable,
                    "the supervisor ended; what runs goes on\n  remedy: atoll up");
   }
-  return Error(Code::kTimeout, "the supervisor did not answer");
+  return hung(supervisor);
 }
 
 Result<std::string> ask_supervisor(const Places& places, const RestartCommand& restart) {
@@ -43,6 +59,9 @@ Result<std::string> ask_supervisor(const Places& places, const RestartCommand& r
   ATOLL_TRY(std::optional<linux::LockHolder> supervisor, Host(places, "", daemon).supervisor());
   if (!supervisor)
     return Error(Code::kNotFound, "Atoll is not up in " + places.state + "\n  remedy: atoll up");
+  // One of an earlier release has no heartbeat, and replaces itself all the same.
+  auto answered = linux::ask_heartbeat(places.run, kSupervisorName, kAnswerTime);
+  if (!answered && answered.error().code() == Code::kTimeout) return hung(*supervisor);
   // One at a time: the account is in one file.
   ATOLL_TRY([[maybe_unused]] linux::LockFile lock,
             linux::LockFile::acquire(places.state + "/restart.lock"));
@@ -50,7 +69,7 @@ Result<std::string> ask_supervisor(const Places& places, const RestartCommand& r
     return Error::system("remove " + places.replacement());
   ATOLL_TRY_VOID(
       linux::queue_signal(supervisor->pidfd.get(), SIGHUP, static_cast<int>(restart.what)));
-  return wait_for_account(places, supervisor->pidfd.get());
+  return wait_for_account(places, *supervisor);
 }
 
 void show_logs(const Places& places, const Replacement& replacement) {

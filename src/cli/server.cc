@@ -2,7 +2,10 @@
 
 #include <charconv>
 
+#include <boost/json/parse.hpp>
+
 #include "base/file.h"
+#include "cli/readable.h"
 #include "http/client.h"
 
 namespace atl::cli {
@@ -19,6 +22,23 @@ std::string trimmed(std::string text) {
 
 bool is_loopback(const Server& server) {
   return server.host == "localhost" || ListenAddress{server.host, server.port}.is_loopback();
+}
+
+// What of its checks is unwell, as ": pool: it is read-only, since …; …".
+std::string troubles_in(const std::string& body) {
+  boost::system::error_code error;
+  boost::json::value value = boost::json::parse(body, error);
+  const auto* object = error ? nullptr : value.if_object();
+  const auto* checks = object != nullptr ? object->if_contains("checks") : nullptr;
+  std::string troubles;
+  if (checks == nullptr || !checks->is_array()) return troubles;
+  for (const boost::json::value& check : checks->get_array()) {
+    const auto* one = check.if_object();
+    if (one == nullptr || text_field(*one, "status") == "ok") continue;
+    troubles += (troubles.empty() ? ": " : "; ") + text_field(*one, "name") + ": " +
+                text_field(*one, "reason") + ", since " + text_field(*one, "since");
+  }
+  return troubles;
 }
 
 }  // namespace
@@ -85,7 +105,8 @@ Result<void> check_ready(const std::string& host, unsigned short port) {
   auto client = http::Client::create(host, port, std::chrono::milliseconds(2000));
   ATOLL_TRY(http::Response response, client->send(http::Method::kGet, "/readyz", {}, ""));
   if (response.status == 200) return {};
-  return Error(Code::kUnavailable, "/readyz answers " + std::to_string(response.status));
+  return Error(Code::kUnavailable,
+               "/readyz answers " + std::to_string(response.status) + troubles_in(response.body));
 }
 
 }  // namespace atl::cli

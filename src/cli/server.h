@@ -31,7 +31,7 @@ Result<std::string> read_local_key(const Places& places);
 // The local key is never sent to another host.
 Result<Server> find_server(const Places& places, const ServerChoice& choice);
 
-// Asks /readyz.
+// Asks /readyz; the error names what is unwell, why and since when.
 Result<void> check_ready(const std::string& host, unsigned short port);
 
 }  // namespace atl::cli

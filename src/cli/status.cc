@@ -3,6 +3,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <vector>
+
 #include <boost/json/serialize.hpp>
 
 #include "cli/exit_code.h"
@@ -10,15 +15,24 @@
 #include "cli/host_commands.h"
 #include "cli/server.h"
 #include "cli/state_directory.h"
+#include "linux/heartbeat.h"
 
 namespace atl::cli {
 namespace {
 
 namespace json = boost::json;
 
+// How long a process may take to answer. All are asked at the same time.
+constexpr std::chrono::milliseconds kAnswerTime{5'000};
+constexpr std::chrono::milliseconds kLookPause{20};
+
 struct Process {
   const char* name;
-  pid_t pid;  // 0: not running
+  std::optional<linux::LockHolder> holder;  // nothing: not running
+  linux::HeartbeatWatch heartbeat;
+
+  // One of an earlier release has no heartbeat and is not blamed for it.
+  bool answers() const { return heartbeat.silence() < kAnswerTime; }
 };
 
 struct HostStatus {
@@ -26,6 +40,19 @@ struct HostStatus {
   std::string url;
   std::string not_ready;  // empty: ready
 };
+
+void ask_all(std::vector<Process>& processes) {
+  auto is_open = [](const Process& one) {
+    const linux::HeartbeatWatch& heartbeat = one.heartbeat;
+    bool settled = heartbeat.has_answered() || heartbeat.absence().count() > 0;
+    return one.holder && !settled && one.answers();
+  };
+  for (Process& one : processes) one.heartbeat.look(kLookPause);
+  while (std::any_of(processes.begin(), processes.end(), is_open)) {
+    std::this_thread::sleep_for(kLookPause);
+    for (Process& one : processes) one.heartbeat.look(kLookPause);
+  }
+}
 
 Result<HostStatus> look(const Places& places) {
   ATOLL_TRY(Identity daemon, find_daemon_identity());
@@ -36,11 +63,16 @@ Result<HostStatus> look(const Places& places) {
   ATOLL_TRY(std::optional<linux::LockHolder> egress, host.egress());
   ATOLL_TRY(std::optional<linux::LockHolder> atolld, host.daemon());
   HostStatus status;
-  status.processes = {{"supervisor", supervisor ? supervisor->pid : 0},
-                      {"atoll-warden", warden ? warden->pid : 0},
-                      {"atoll-builder", builder ? builder->pid : 0},
-                      {"atoll-egress", egress ? egress->pid : 0},
-                      {"atolld", atolld ? atolld->pid : 0}};
+  auto add = [&status](const char* name, std::optional<linux::LockHolder> holder,
+                       const std::string& directory) {
+    status.processes.push_back({name, std::move(holder), {directory, name}});
+  };
+  add(kSupervisorName, std::move(supervisor), places.run);
+  add("atoll-warden", std::move(warden), places.run);
+  add("atoll-builder", std::move(builder), places.run);
+  add("atoll-egress", std::move(egress), egress_run(places));
+  add("atolld", std::move(atolld), places.daemon_run());
+  ask_all(status.processes);
   auto address = read_address(places);
   if (!address) {
     status.not_ready = address.error().message();
@@ -50,6 +82,12 @@ Result<HostStatus> look(const Places& places) {
   status.url = "http://" + reachable.string();
   auto ready = check_ready(reachable.host, reachable.port);
   if (!ready) status.not_ready = ready.error().message();
+  // What is looked after by nobody is not well, however ready it is.
+  for (const Process& one : status.processes) {
+    if (one.holder && one.answers()) continue;
+    if (!status.not_ready.empty()) status.not_ready += "; ";
+    status.not_ready += std::string(one.name) + (one.holder ? " does not answer" : " does not run");
+  }
   return status;
 }
 
@@ -57,7 +95,8 @@ void print_json(const HostStatus& status, const Places& places) {
   json::object processes;
   for (const Process& process : status.processes)
     processes[process.name] =
-        process.pid == 0 ? json::value(nullptr) : json::value{{"pid", process.pid}};
+        process.holder ? json::value{{"pid", process.holder->pid}, {"answers", process.answers()}}
+                       : json::value(nullptr);
   json::object answer = {{"ready", status.not_ready.empty()},
                          {"url", status.url},
                          {"state_dir", places.state},
@@ -72,9 +111,11 @@ void print_text(const HostStatus& status, const Places& places) {
   else
     printf("not ready: %s\n", escape_line(status.not_ready).c_str());
   printf("  %-14s %s\n", "state", places.state.c_str());
-  for (const Process& process : status.processes)
-    printf("  %-14s %s\n", process.name,
-           process.pid == 0 ? "not running" : std::to_string(process.pid).c_str());
+  for (const Process& process : status.processes) {
+    std::string state = process.holder ? std::to_string(process.holder->pid) : "not running";
+    if (process.holder && !process.answers()) state += " (does not answer)";
+    printf("  %-14s %s\n", process.name, state.c_str());
+  }
 }
 
 }  // namespace

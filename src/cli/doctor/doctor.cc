@@ -51,6 +51,7 @@ Finding probe_server(const CommandLine& line) {
   std::string url = "http://" + ListenAddress{server->host, server->port}.string();
   auto ready = check_ready(server->host, server->port);
   finding.found = ready ? "ready at " + url : url + ": " + ready.error().message();
+  if (!ready) finding.remedy = "atoll status; what does not answer is restarted by the supervisor";
   if (!ready) return finding;
   finding.state = FindingState::kOk;
   finding.remedy = "";
