@@ -19,10 +19,10 @@
 #include "agent/rest_note.h"
 #include "base/file.h"
 #include "egress/synthetic.h"
-#include "gvisor/boot_id.h"
 #include "gvisor/redirect.h"
 #include "gvisor/sentry.h"
 #include "gvisor/still_layer.h"
+#include "linux/boot_id.h"
 #include "linux/capabilities.h"
 #include "linux/confinement.h"
 #include "linux/descriptors.h"
@@ -138,9 +138,9 @@ Result<Fd> mount_run(const std::string& sudo) {
 
 Result<void> cover_boot_id() {
   ATOLL_TRY(Fd run, open_file("/run", O_RDONLY | O_DIRECTORY));
-  ATOLL_TRY_VOID(draw_boot_id(run.get()));
+  ATOLL_TRY_VOID(linux::draw_boot_id(run.get()));
   std::string target = std::string(kRoot) + "/proc/sys/kernel/random/boot_id";
-  std::string source = std::string("/run/") + kBootIdName;
+  std::string source = std::string("/run/") + linux::kBootIdName;
   if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0)
     return Error::system("cover " + target);
   return {};
@@ -178,7 +178,7 @@ struct AgentsEnds {
 constexpr uint64_t kOverNetwork = linux::capability_mask({CAP_NET_ADMIN, CAP_NET_RAW});
 
 Result<void> be_reborn(int here, const microvm::Rebirth& rebirth, int notes) {
-  ATOLL_TRY_VOID(draw_boot_id(here));
+  ATOLL_TRY_VOID(linux::draw_boot_id(here));
   ATOLL_TRY_VOID(redirect_connections(egress::kInsideV4, egress::kConnectionPort));
   return microvm::tell_agent(rebirth, notes);
 }

@@ -1,5 +1,6 @@
 #include "linux/netlink_messages.h"
 
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <arpa/inet.h>
@@ -108,6 +109,14 @@ Result<void> NetlinkMessages::send(int socket) {
 Result<Fd> open_netlink(int family) {
   Fd opened(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, family));
   if (!opened) return Error::system("open netlink");
+  // Otherwise the kernel takes the number of this process, which /proc/net/netlink shows.
+  sockaddr_nl address = {};
+  address.nl_family = AF_NETLINK;
+  if (getrandom(&address.nl_pid, sizeof address.nl_pid, 0) != sizeof address.nl_pid)
+    return Error::system("getrandom");
+  address.nl_pid |= 1u << 31;
+  if (bind(opened.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return Error::system("bind netlink");
   return opened;
 }
 

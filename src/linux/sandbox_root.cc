@@ -60,7 +60,7 @@ Result<Fd> attach_run(int root, int tools) {
 }
 
 Result<void> mask_kernel_files(int root, int proc, const AttachedMasks& masks) {
-  ATOLL_TRY_VOID(mask_proc(proc, masks.path));
+  ATOLL_TRY_VOID(mask_proc(proc, masks.path, masks.boot_id));
   ATOLL_TRY(Fd target, open_mount_target(root, "sys"));
   ATOLL_TRY(Fd sys, clone_empty_directory(masks.mount));
   return attach_mount(sys.get(), target.get());

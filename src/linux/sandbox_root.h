@@ -17,10 +17,12 @@ Result<Fd> attach_proc(int root);
 // A new and empty /run, where no image can have put anything in the way, with our programs in
 // /run/atoll/bin. Gives /run/atoll.
 Result<Fd> attach_run(int root, int tools);
-// `masks` is a clone of the mount that linux/masks.h made, attached at the path.
+// `masks` is a clone of the mount that linux/masks.h made, attached at the path; the file of the
+// boot id may be none, see there.
 struct AttachedMasks {
   int mount;
   std::string path;
+  std::string boot_id;
 };
 Result<void> mask_kernel_files(int root, int proc, const AttachedMasks& masks);
 Result<void> attach_resolver(int root, const AttachedMasks& masks);

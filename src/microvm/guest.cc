@@ -194,9 +194,9 @@ Result<void> boot() {
   ATOLL_TRY_VOID(mount_disks());
   ATOLL_TRY(GuestGroups groups, make_guest_groups("/groups", kept.birth.guest));
   ATOLL_TRY_VOID(linux::mount_devices("/devices"));
-  ATOLL_TRY_VOID(linux::mount_masks("/masks", kResolver));
   ATOLL_TRY_VOID(linux::mount_tools("/tools", kept.sudo));
-  ATOLL_TRY_VOID(promise_memory());
+  ATOLL_TRY_VOID(promise_memory());  // before the masks, which have its setting
+  ATOLL_TRY_VOID(linux::mount_masks("/masks", kResolver));
   ATOLL_TRY(Network network, make_network());
   ATOLL_TRY(Fd here, open_file("/", O_RDONLY | O_DIRECTORY));
   ATOLL_TRY(Fd listener, linux::listen_at(here.get(), kListenerName, SOCK_STREAM, 16));

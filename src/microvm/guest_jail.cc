@@ -48,7 +48,7 @@ Result<Room> build_root() {
   ATOLL_TRY_VOID(linux::attach_devices(room.root.get(), devices.get()));
   ATOLL_TRY(Fd proc, linux::attach_proc(room.root.get()));
   ATOLL_TRY(room.run_atoll, linux::attach_run(room.root.get(), tools.get()));
-  linux::AttachedMasks attached = {masks.get(), kMasks};
+  linux::AttachedMasks attached = {.mount = masks.get(), .path = kMasks, .boot_id = ""};
   ATOLL_TRY_VOID(linux::mask_kernel_files(room.root.get(), proc.get(), attached));
   ATOLL_TRY_VOID(linux::attach_resolver(room.root.get(), attached));
   return room;

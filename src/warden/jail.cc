@@ -16,6 +16,7 @@
 
 #include "agent/birth_record.h"
 #include "base/file.h"
+#include "linux/boot_id.h"
 #include "linux/confinement.h"
 #include "linux/mounts.h"
 #include "linux/resource_limits.h"
@@ -32,6 +33,7 @@ constexpr rlim_t kAgentOpenFiles = 4096;
 // rest.
 constexpr const char* kScratch = "/sys";
 constexpr const char* kMasks = "/sys/masks";
+constexpr const char* kBootIdFile = "/sys/boot_id";
 constexpr size_t kTreesOfAll = 5;  // then a disk, those of volumes, and the toolbox, as there are
 static_assert(kTreesOfAll + linux::kMaxVolumes + 2 <= linux::kMaxSentFds);
 
@@ -137,6 +139,7 @@ Result<void> Jail::build_root() {
     if (mkdirat(scratch.get(), name, 0700) != 0) return Error::system(std::string("mkdir ") + name);
   ATOLL_TRY_VOID(linux::attach_mount_at(image_.get(), scratch.get(), "image"));
   ATOLL_TRY_VOID(linux::attach_mount_at(layer_.get(), scratch.get(), "layer"));
+  ATOLL_TRY_VOID(linux::draw_boot_id(scratch.get()));
   // Cloned from, which a mount that is attached nowhere does not allow.
   ATOLL_TRY_VOID(linux::attach_mount_at(masks_.get(), scratch.get(), "masks"));
   // The agent's mount of <id>/run goes with the scratch mount and lives on in its descriptor only.
@@ -180,11 +183,11 @@ Result<void> Jail::mount_disks() {
 }
 
 Result<void> Jail::mask_kernel_files() {
-  return linux::mask_kernel_files(root_.get(), proc_.get(), {masks_.get(), kMasks});
+  return linux::mask_kernel_files(root_.get(), proc_.get(), {masks_.get(), kMasks, kBootIdFile});
 }
 
 Result<void> Jail::name_the_resolver() {
-  return linux::attach_resolver(root_.get(), {masks_.get(), kMasks});
+  return linux::attach_resolver(root_.get(), {masks_.get(), kMasks, kBootIdFile});
 }
 
 Result<void> Jail::mount_volumes() {

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -187,10 +189,12 @@ TEST_F(JailView, MaskedFilesReadEmptyAndCannotBeWritten) {
   const std::string kRefused = "0 " + std::to_string(EROFS);
   int files = 0;
   for (const char* name :
-       {"cmdline",       "config.gz",   "diskstats",  "interrupts",  "kallsyms",    "kcore",
-        "key-users",     "keys",        "kmsg",       "kpagecgroup", "kpagecount",  "kpageflags",
-        "latency_stats", "modules",     "mtrr",       "partitions",  "sched_debug", "slabinfo",
-        "timer_list",    "timer_stats", "vmallocinfo"}) {
+       {"cmdline",       "config.gz",   "diskstats",   "interrupts",  "kallsyms",    "kcore",
+        "key-users",     "keys",        "kmsg",        "kpagecgroup", "kpagecount",  "kpageflags",
+        "latency_stats", "modules",     "mtrr",        "partitions",  "sched_debug", "slabinfo",
+        "timer_list",    "timer_stats", "vmallocinfo", "locks",       "cgroups",     "vmstat",
+        "zoneinfo",      "swaps",       "devices",     "misc",        "iomem",       "softirqs",
+        "sysrq-trigger"}) {
     std::string path = std::string("/proc/") + name;
     if (access(path.c_str(), F_OK) != 0) continue;
     ++files;
@@ -198,7 +202,8 @@ TEST_F(JailView, MaskedFilesReadEmptyAndCannotBeWritten) {
     EXPECT_EQ(ask("fill " + path + " 1"), kRefused) << path;
   }
   EXPECT_GT(files, 8);
-  for (const char* name : {"acpi", "asound", "driver", "scsi", "tty"}) {
+  for (const char* name :
+       {"acpi", "asound", "bus", "driver", "fs", "irq", "pressure", "scsi", "tty"}) {
     std::string path = std::string("/proc/") + name;
     if (access(path.c_str(), F_OK) != 0) continue;
     EXPECT_EQ(ask("names " + path), "") << path;
@@ -206,6 +211,31 @@ TEST_F(JailView, MaskedFilesReadEmptyAndCannotBeWritten) {
   }
   EXPECT_EQ(ask("names /sys"), "");
   EXPECT_EQ(ask("fill /sys/file 1"), kRefused);
+}
+
+// Also what no list of this test names, because this kernel is newer than the test.
+TEST_F(JailView, OfProcOnlyAFewFilesAreShown) {
+  const std::set<std::string> kShown = {"cpuinfo", "filesystems", "loadavg", "meminfo", "mounts",
+                                        "net",     "self",        "stat",    "sys",     "sysvipc",
+                                        "uptime",  "thread-self", "version"};
+  std::istringstream names(ask("names /proc"));
+  int covered = 0;
+  for (std::string name; names >> name;) {
+    if (kShown.contains(name) || name.find_first_not_of("0123456789") == name.npos) continue;
+    ++covered;
+    EXPECT_TRUE(ask("read /proc/" + name).empty() || ask("names /proc/" + name).empty()) << name;
+  }
+  EXPECT_GT(covered, 20);
+}
+
+TEST_F(JailView, BootIdIsItsOwn) {
+  const std::string kPath = "/proc/sys/kernel/random/boot_id";
+  std::string own = ask("read " + kPath);
+  EXPECT_EQ(own.size(), 37u) << own;
+  EXPECT_NE(own, read_text(kPath));
+  EXPECT_EQ(own, ask("read " + kPath));
+  EXPECT_EQ(ask("fill " + kPath + " 1"), "0 " + std::to_string(EROFS));
+  EXPECT_NE(ask("read /proc/sys/kernel/random/uuid"), ask("read /proc/sys/kernel/random/uuid"));
 }
 
 TEST_F(JailView, KernelSettingsCanBeReadButNotWritten) {
@@ -218,7 +248,7 @@ TEST_F(JailView, KernelSettingsCanBeReadButNotWritten) {
     EXPECT_TRUE(answer == "0 " + std::to_string(EACCES) || answer == "0 " + std::to_string(EROFS))
         << path << " " << answer;
   }
-  for (const char* name : {"bus", "fs", "irq", "sys", "sysrq-trigger"}) {
+  for (const char* name : {"bus", "fs", "irq", "sys", "sys/net", "sysrq-trigger"}) {
     std::string path = std::string("/proc/") + name;
     if (access(path.c_str(), F_OK) != 0) continue;
     EXPECT_NE(report_.find(" " + path + " ro,nosuid,nodev,noexec"), std::string::npos) << path;

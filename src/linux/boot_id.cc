@@ -1,4 +1,4 @@
-#include "gvisor/boot_id.h"
+#include "linux/boot_id.h"
 
 #include <fcntl.h>
 #include <sys/random.h>
@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 
-namespace atl::gvisor {
+namespace atl::linux {
 
 Result<void> draw_boot_id(int directory) {
   std::array<unsigned char, 16> id = {};
@@ -26,4 +26,4 @@ Result<void> draw_boot_id(int directory) {
   return write_all(file.get(), text);
 }
 
-}  // namespace atl::gvisor
+}  // namespace atl::linux

@@ -1,4 +1,4 @@
-#include "gvisor/boot_id.h"
+#include "linux/boot_id.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 
-namespace atl::gvisor {
+namespace atl::linux {
 namespace {
 
 TEST(BootId, IsAUuidAndAnotherOneEachTimeInTheSameFile) {
@@ -32,4 +32,4 @@ TEST(BootId, IsAUuidAndAnotherOneEachTimeInTheSameFile) {
 }
 
 }  // namespace
-}  // namespace atl::gvisor
+}  // namespace atl::linux
