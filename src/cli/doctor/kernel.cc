@@ -109,6 +109,18 @@ Finding probe_core_pattern() {
           .remedy = ""};
 }
 
+// A name of a process may have line ends and escape sequences.
+Finding probe_exception_trace() {
+  auto text = read_file("/proc/sys/debug/exception-trace");
+  bool writes = text && !text->starts_with('0');
+  return {.name = "sysctl.debug.exception-trace",
+          .kind = FindingClass::kAdvice,
+          .state = writes ? FindingState::kMissing : FindingState::kOk,
+          .found = writes ? "a program that faults writes its name into the kernel's log"
+                          : "faults of programs are not logged",
+          .remedy = writes ? "sysctl -w debug.exception-trace=0" : ""};
+}
+
 }  // namespace
 
 std::optional<KernelVersion> parse_kernel_version(std::string_view release) {
@@ -134,9 +146,10 @@ Findings probe_kernel() {
                            .found = "a filter loads",
                            .remedy = kOtherKernel},
                           run_trial({}, load_filter));
-  return {probe_version(),      seccomp,
-          probe_landlock(),     probe_user_namespace_limit(),
-          probe_ptrace_scope(), probe_core_pattern()};
+  return {probe_version(),        seccomp,
+          probe_landlock(),       probe_user_namespace_limit(),
+          probe_ptrace_scope(),   probe_core_pattern(),
+          probe_exception_trace()};
 }
 
 }  // namespace atl::cli
