@@ -4,6 +4,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -16,6 +17,9 @@ namespace {
 constexpr uint64_t kCpuPeriodUs = 100'000;
 constexpr const char* kV1Memory = "memory.limit_in_bytes";
 constexpr const char* kV1MemoryAndSwap = "memory.memsw.limit_in_bytes";
+constexpr const char* kV1Sockets = "memory.kmem.tcp.limit_in_bytes";
+constexpr uint64_t kV1SocketsShare = 8;
+constexpr uint64_t kLeastSocketBytes = 8 << 20;
 
 bool is_present(int group, const std::string& file) {
   return faccessat(group, file.c_str(), F_OK, 0) == 0;
@@ -45,7 +49,7 @@ Result<uint64_t> read_number(int group, const std::string& file, int column = 0)
 
 uint64_t cpu_quota_us(uint64_t thousandths) { return thousandths * kCpuPeriodUs / 1000; }
 
-Result<void> set_v1_memory(int group, uint64_t bytes) {
+Result<void> set_v1_pages(int group, uint64_t bytes) {
   std::string value = std::to_string(bytes);
   ATOLL_TRY(uint64_t before, read_number(group, kV1Memory));
   // Memory and swap together may at no time be less than memory alone. Where the kernel does not
@@ -55,6 +59,18 @@ Result<void> set_v1_memory(int group, uint64_t bytes) {
   ATOLL_TRY_VOID(write_limit(group, kV1Memory, value));
   if (!counts_swap) return write_limit(group, "memory.swappiness", "0");
   return bytes > before ? Result<void>() : write_limit(group, kV1MemoryAndSwap, value);
+}
+
+// Version 1 counts what sockets of TCP and UDP hold apart from all else, and only where this limit
+// was set: before, the host pays.
+Result<void> set_v1_sockets(int group, uint64_t bytes) {
+  uint64_t most = whole_pages(std::max(bytes / kV1SocketsShare, kLeastSocketBytes));
+  return write_limit(group, kV1Sockets, std::to_string(most));
+}
+
+Result<void> set_v1_memory(int group, uint64_t bytes) {
+  ATOLL_TRY_VOID(set_v1_sockets(group, bytes));
+  return set_v1_pages(group, bytes);
 }
 
 // What memory.max finds in use beyond it, it kills for. memory.high frees what can be freed and

@@ -17,7 +17,8 @@ enum class GroupVersion : unsigned char { kV1, kV2 };
 uint64_t whole_pages(uint64_t bytes);
 
 // Bytes of memory, thousandths of a processor or a number of processes. Less memory than is in use
-// and cannot be freed is refused with EBUSY; nothing is killed for it.
+// and cannot be freed is refused with EBUSY; nothing is killed for it. In version 1, sockets of TCP
+// and UDP may hold an eighth of it besides, and at least 8 MiB.
 Result<void> set_group_limit(int group, GroupVersion version, Controller controller,
                              uint64_t value);
 Result<uint64_t> read_group_limit(int group, GroupVersion version, Controller controller);

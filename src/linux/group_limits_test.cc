@@ -46,6 +46,22 @@ TEST_F(FileGroup, ValueThatTheKernelDoesNotKeepIsAFailure) {
   EXPECT_FALSE(read_group_limit(group_.get(), GroupVersion::kV2, Controller::kPids).ok());
 }
 
+TEST_F(FileGroup, SocketsOfVersionOneAreLimitedWithItsMemory) {
+  auto set = [&](uint64_t bytes) {
+    return set_group_limit(group_.get(), GroupVersion::kV1, Controller::kMemory, bytes);
+  };
+  put("memory.limit_in_bytes", "1073741824\n");
+  put("memory.swappiness", "0\n");
+  EXPECT_FALSE(set(1 << 30).ok()) << "sockets cannot be limited";
+  put("memory.kmem.tcp.limit_in_bytes", "134217728\n");
+  EXPECT_TRUE(set(1 << 30).ok()) << "an eighth";
+  put("memory.limit_in_bytes", "33554432\n");
+  put("memory.kmem.tcp.limit_in_bytes", "8388608\n");
+  EXPECT_TRUE(set(32 << 20).ok()) << "the least";
+  put("memory.kmem.tcp.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_FALSE(set(32 << 20).ok()) << "not kept";
+}
+
 TEST_F(FileGroup, RateIsThatOfTheDevice) {
   dev_t device = makedev(7, 3);
   EXPECT_EQ(read_disk_rate(group_.get(), device).value(), 0u) << "no io controller";

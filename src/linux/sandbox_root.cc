@@ -20,6 +20,9 @@ constexpr uint64_t kNoSuidNoDev = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 // Of the 3,072 that the kernel gives to all sandboxes together.
 constexpr const char* kMaxTerminals = "64";
 constexpr int kSudoBacklog = 64;
+// An access list of such a file is charged to nobody: see docs/internals/kernel-memory.md.
+constexpr const char* kMaxSharedFiles = "8192";
+constexpr const char* kMaxRunFiles = "4096";
 
 }  // namespace
 
@@ -32,8 +35,9 @@ Result<void> attach_devices(int root, int devices) {
                  {{"gid", "5"}, {"mode", "0620"}, {"ptmxmode", "0666"}, {"max", kMaxTerminals}},
                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   ATOLL_TRY_VOID(attach_mount_at(pts.get(), devices, "pts"));
-  ATOLL_TRY(Fd shm, make_mount("tmpfs", {{"size", "64m"}, {"nr_inodes", "65536"}, {"mode", "1777"}},
-                               kNoSuidNoDev));
+  ATOLL_TRY(Fd shm,
+            make_mount("tmpfs", {{"size", "64m"}, {"nr_inodes", kMaxSharedFiles}, {"mode", "1777"}},
+                       kNoSuidNoDev));
   ATOLL_TRY_VOID(attach_mount_at(shm.get(), devices, "shm"));
   if (fchmodat(shm.get(), ".", 01777, 0) != 0) return Error::system("chmod /dev/shm");
   return {};
@@ -48,8 +52,9 @@ Result<Fd> attach_proc(int root) {
 
 Result<Fd> attach_run(int root, int tools) {
   ATOLL_TRY(Fd target, open_mount_target(root, "run"));
-  ATOLL_TRY(Fd run, make_mount("tmpfs", {{"size", "16m"}, {"nr_inodes", "16384"}, {"mode", "0755"}},
-                               kNoSuidNoDev));
+  ATOLL_TRY(Fd run,
+            make_mount("tmpfs", {{"size", "16m"}, {"nr_inodes", kMaxRunFiles}, {"mode", "0755"}},
+                       kNoSuidNoDev));
   ATOLL_TRY_VOID(attach_mount(run.get(), target.get()));
   for (const char* name : {"atoll", "atoll/bin"})
     if (mkdirat(run.get(), name, 0755) != 0)
