@@ -25,6 +25,8 @@ constexpr auto kInstructions = [] {
 
 std::span<const sock_filter> exec_filter() { return kInstructions<Caller::kProgram>; }
 
+std::span<const sock_filter> machine_filter() { return kInstructions<Caller::kMachine>; }
+
 std::span<const sock_filter> sentry_filter() { return kInstructions<Caller::kSentry>; }
 
 }  // namespace atl::agent

@@ -10,6 +10,9 @@ namespace atl::agent {
 
 std::span<const sock_filter> exec_filter();
 
+// That of QEMU, which loads one of its own besides.
+std::span<const sock_filter> machine_filter();
+
 // That of gVisor's sentry, which stands between the programs and the jail.
 std::span<const sock_filter> sentry_filter();
 

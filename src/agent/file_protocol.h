@@ -65,7 +65,8 @@ inline constexpr uint32_t kAllFileFlags = 0xf;
 
 inline constexpr size_t kMaxAttributes = 64;
 inline constexpr size_t kMaxAttributeNameBytes = 255;
-inline constexpr size_t kMaxAttributeBytes = 4096;
+// A program may set no longer one than the second: see filter/checks.h.
+inline constexpr size_t kMaxAttributeBytes = 4096, kMaxSetAttributeBytes = 1024;
 inline constexpr size_t kMaxRecordBytes = 1024 * 1024;  // a kEntry with all its attributes
 inline constexpr size_t kMaxFindTextBytes = 4096;
 inline constexpr size_t kMaxMatchTextBytes = 1024;

@@ -29,7 +29,7 @@ struct Launched;
 Result<void> run_probe(std::span<const sock_filter> filter, const linux::Facts& more = {});
 
 // In the agent: starts it and returns when it stands behind all walls. A failure has been told to
-// the warden. `probe` is kProbe or kSentryProbe.
+// the warden. `probe` is one of the three.
 Result<Launched> start_probe(Launcher& launcher, const Leaf& leaf, Fd socket,
                              Becomes probe = Becomes::kProbe);
 

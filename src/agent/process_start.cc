@@ -165,13 +165,21 @@ int move_memory_marks(Plan& plan) {
   return plan.becomes == Becomes::kImprint ? set_memory_marks(kImprintFd) : 0;
 }
 
-bool is_sentry(Becomes becomes) {
-  return becomes == Becomes::kSentry || becomes == Becomes::kSentryProbe;
+std::span<const sock_filter> filter_of(Becomes becomes) {
+  switch (becomes) {
+    case Becomes::kSentry:
+    case Becomes::kSentryProbe:
+      return sentry_filter();
+    case Becomes::kMachine:
+    case Becomes::kMachineProbe:
+      return machine_filter();
+    default:
+      return exec_filter();
+  }
 }
 
 int load_filter(Plan& plan) {
-  return errno_of(
-      linux::load_syscall_filter(is_sentry(plan.becomes) ? sentry_filter() : exec_filter()));
+  return errno_of(linux::load_syscall_filter(filter_of(plan.becomes)));
 }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
@@ -212,7 +220,8 @@ std::vector<std::string> environment_of(const Plan& plan) {
 
 int execute(Plan& plan) {
   if (plan.becomes == Becomes::kImprint) return 0;
-  if (plan.becomes == Becomes::kProbe) become_probe(exec_filter(), {});
+  if (plan.becomes == Becomes::kProbe || plan.becomes == Becomes::kMachineProbe)
+    become_probe(filter_of(plan.becomes), {});
   if (plan.becomes == Becomes::kSentryProbe) become_probe(sentry_filter(), read_sentry_release());
   if (plan.becomes == Becomes::kWorker) run_file_worker(STDIN_FILENO, *plan.work);
   const std::string& name = plan.start.arguments[0];

@@ -33,8 +33,8 @@ enum class Parent : uint8_t { kCaller, kCallersParent };
 
 // What the new process is when it has taken all steps: the program of the Start, or, without an
 // execve, the birth probe (probe.h), a file worker, or the program of an imprint (imprint.h). The
-// sentry is a program behind its own filter, and so is its probe. What runs a machine has no huge
-// pages: it asks for them where it uses a part of each.
+// sentry is a program behind its own filter, and so is its probe; the same with what runs a
+// machine. That has no huge pages: it asks for them where it uses a part of each.
 enum class Becomes : uint32_t {
   kProgram,
   kProbe,
@@ -42,9 +42,10 @@ enum class Becomes : uint32_t {
   kImprint,
   kSentry,
   kSentryProbe,
-  kMachine
+  kMachine,
+  kMachineProbe
 };
-inline constexpr Becomes kLastBecomes = Becomes::kMachine;
+inline constexpr Becomes kLastBecomes = Becomes::kMachineProbe;
 
 // The steps of a start, in order. A new process that fails in one writes a StartReport and ends;
 // one that succeeds closes the pipe by its execve; the probe closes it too.

@@ -267,8 +267,9 @@ Result<void> run_keeper() {
   ATOLL_TRY(agent::Launcher launcher, agent::Launcher::create(std::move(birth.spawner)));
   // The warden looks at it while the machine is being built.
   agent::Leaf probe(birth.cgroup.get(), kProbeLeaf);
-  ATOLL_TRY([[maybe_unused]] agent::Launched probing,
-            agent::start_probe(launcher, probe, std::move(birth.probe)));
+  ATOLL_TRY(
+      [[maybe_unused]] agent::Launched probing,
+      agent::start_probe(launcher, probe, std::move(birth.probe), agent::Becomes::kMachineProbe));
   Room room = {.birth = birth, .programs = KeptPrograms(launcher, birth.cgroup.get())};
   Accelerator accelerator = accelerator_of(birth.guest);
   ATOLL_TRY_VOID(refuse_others_state(accelerator));

@@ -33,7 +33,7 @@ MISSING = {
         "process_madvise", "ptrace_attach", "ptrace_traceme", "pidfd_getfd", "personality",
         "modify_ldt", "af_packet", "netlink_families", "raw_socket", "socket_families",
         "seccomp_off", "memory_program", "terminal_input", "syslog", "name_to_handle",
-        "statmount"],
+        "statmount", "netlink_memory", "asynchronous_io", "own_filters", "access_lists"],
     "empty capability sets": [
         "capability_audit", "mount_tmpfs", "mount_bind", "proc_cover", "fsopen", "open_tree",
         "mount_setattr", "cgroup_mount", "mknod_block", "mknod_char", "landlock", "sethostname",

@@ -5,6 +5,10 @@
 // uses: they take ints, and clone drops the high half of its flags.
 #pragma once
 
+#include <sys/socket.h>
+
+#include <netinet/tcp.h>
+
 #include "agent/filter/policy.h"
 
 namespace atl::agent::filter {
@@ -42,7 +46,9 @@ constexpr Condition is_type(uint32_t type) {
 }
 
 // The errors are what the kernel itself would say where the kind is not built in: libraries take
-// that for "not there" and go on (Go with MPTCP, libaudit), but not EPERM.
+// that for "not there" and go on (Go with MPTCP, libaudit), but not EPERM. Netlink is not there,
+// not even for routes: the acknowledgements that nobody reads are charged to nobody, and a sandbox
+// can have as many sockets as processes times files.
 inline constexpr Clause kSocketKinds[] = {
     {kAllow, {is(0, AF_UNIX), is_type(SOCK_STREAM)}},
     {kAllow, {is(0, AF_UNIX), is_type(SOCK_DGRAM)}},
@@ -62,8 +68,6 @@ inline constexpr Clause kSocketKinds[] = {
     {fail_with(EPROTONOSUPPORT), {is(0, AF_INET6), is_type(SOCK_STREAM)}},
     {fail_with(EPROTONOSUPPORT), {is(0, AF_INET6), is_type(SOCK_DGRAM)}},
     {kRefuse, {is(0, AF_INET6)}},
-    {kAllow, {is(0, AF_NETLINK), is(2, NETLINK_ROUTE)}},
-    {fail_with(EPROTONOSUPPORT), {is(0, AF_NETLINK)}},
 };
 
 inline constexpr Clause kSocketPairs[] = {{kAllow, {is(0, AF_UNIX)}}};
@@ -75,9 +79,53 @@ inline constexpr Clause kTerminalTricks[] = {{kRefuse, {is(1, TIOCSTI)}},
                                              {kRefuse, {is(1, TIOCCONS)}},
                                              {kRefuse, {is(1, TIOCSETD)}}};
 
+// Filters of its own, for calls and for sockets, are compiled to code of the kernel. That is
+// charged to nobody, and where the host's one limit for it (net.core.bpf_jit_limit) is reached, no
+// program of any sandbox starts, for each start loads a filter. The errors are those of kernels
+// without.
+inline constexpr Clause kOwnFilters[] = {
+    {fail_with(EINVAL), {is(0, SECCOMP_SET_MODE_FILTER)}},
+};
+
 // PR_SET_MM forges what /proc says of a process. PR_SCHED_CORE (62) makes the host leave the
 // sibling of its core idle.
-inline constexpr Clause kProcessOptions[] = {{kRefuse, {is(0, PR_SET_MM)}}, {kRefuse, {is(0, 62)}}};
+inline constexpr Clause kMonitorOptions[] = {{kRefuse, {is(0, PR_SET_MM)}}, {kRefuse, {is(0, 62)}}};
+inline constexpr Clause kProcessOptions[] = {
+    {kRefuse, {is(0, PR_SET_MM)}},
+    {kRefuse, {is(0, 62)}},
+    {fail_with(EINVAL), {is(0, PR_SET_SECCOMP), is(1, SECCOMP_MODE_FILTER)}}};
+
+// The keys of TCP are what routers use, and charged to nobody, like what waits in the queue of
+// errors of a socket: reports, time stamps, notices of copies that were not made. Resolvers ask for
+// reports and give up where they cannot have them, so that call is not made and said to be well.
+constexpr Condition is_level(uint32_t level) { return is(1, level); }
+constexpr Condition is_option(uint32_t option) { return is(2, option); }
+inline constexpr uint32_t kNoOption = fail_with(ENOPROTOOPT);
+inline constexpr uint32_t kSaidToBeWell = fail_with(0);
+// Newer than the system's headers.
+inline constexpr uint32_t kTcpAoAddKey = 38, kIpReportsOfTunnels = 26, kIpv6ReportsOfTunnels = 31;
+inline constexpr Clause kSocketOptions[] = {
+    {kNoOption, {is_level(SOL_SOCKET), is_option(SO_ATTACH_FILTER)}},
+    {kNoOption, {is_level(SOL_SOCKET), is_option(SO_ATTACH_REUSEPORT_CBPF)}},
+    {kNoOption, {is_level(SOL_SOCKET), is_option(SO_TIMESTAMPING_OLD)}},
+    {kNoOption, {is_level(SOL_SOCKET), is_option(SO_TIMESTAMPING_NEW)}},
+    {kNoOption, {is_level(SOL_SOCKET), is_option(SO_ZEROCOPY)}},
+    {kNoOption, {is_level(IPPROTO_TCP), is_option(TCP_MD5SIG)}},
+    {kNoOption, {is_level(IPPROTO_TCP), is_option(TCP_MD5SIG_EXT)}},
+    {kNoOption, {is_level(IPPROTO_TCP), is_option(kTcpAoAddKey)}},
+    {kSaidToBeWell, {is_level(IPPROTO_IP), is_option(IP_RECVERR)}},
+    {kSaidToBeWell, {is_level(IPPROTO_IPV6), is_option(IPV6_RECVERR)}},
+    {kNoOption, {is_level(IPPROTO_IP), is_option(kIpReportsOfTunnels)}},
+    {kNoOption, {is_level(IPPROTO_IPV6), is_option(kIpv6ReportsOfTunnels)}},
+};
+
+// The filter cannot see the name of an attribute. An access list of a file in memory is charged to
+// nobody and may have 64 KiB, so no value has more than 1,024 bytes.
+inline constexpr uint32_t kMaxAttributeValue = 1024;
+inline constexpr Clause kAttributeSizes[] = {
+    {kAllow, {has_none_of(3, ~(kMaxAttributeValue - 1))}},
+    {kAllow, {is(3, kMaxAttributeValue)}},
+};
 
 // Not READ_IMPLIES_EXEC nor the emulations of other systems. The last one only asks.
 inline constexpr Clause kPersonalities[] = {
@@ -101,10 +149,16 @@ inline constexpr CheckedCall kChecked[] = {
     {SYS_socket, kSocketKinds, fail_with(EAFNOSUPPORT)},
     {SYS_socketpair, kSocketPairs, fail_with(EAFNOSUPPORT)},
     {SYS_ioctl, kTerminalTricks, kAllow},
-    {SYS_prctl, kProcessOptions, kAllow},
     {SYS_personality, kPersonalities, kRefuse},
     {SYS_mknod, kNodes, kRefuse},
     {SYS_mknodat, kNodesAt, kRefuse},
+    {SYS_setsockopt, kSocketOptions, kAllow},
+    {SYS_setxattr, kAttributeSizes, fail_with(E2BIG)},
+    {SYS_lsetxattr, kAttributeSizes, fail_with(E2BIG)},
+    {SYS_fsetxattr, kAttributeSizes, fail_with(E2BIG)},
 };
+inline constexpr CheckedCall kCheckedOfPrograms[] = {{SYS_prctl, kProcessOptions, kAllow},
+                                                     {SYS_seccomp, kOwnFilters, kAllow}};
+inline constexpr CheckedCall kCheckedOfMonitors[] = {{SYS_prctl, kMonitorOptions, kAllow}};
 
 }  // namespace atl::agent::filter

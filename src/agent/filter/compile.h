@@ -47,7 +47,7 @@ struct Program {
 };
 
 // Whose calls they are.
-enum class Caller : uint8_t { kProgram, kSentry };
+enum class Caller : uint8_t { kProgram, kMachine, kSentry };
 
 class Compiler {
  public:
@@ -59,19 +59,31 @@ class Compiler {
     add_prelude();
     add_tree(0, run_count_);
     add_returns();
-    for (size_t check = 0; check < std::size(kChecked); ++check) add_check(check);
+    for (size_t check = 0; check < check_count(); ++check) add_check(check);
     return program_;
   }
 
  private:
+  constexpr std::span<const CheckedCall> checked_of_caller() const {
+    if (caller_ == Caller::kProgram) return kCheckedOfPrograms;
+    return kCheckedOfMonitors;
+  }
+  constexpr size_t check_count() const { return std::size(kChecked) + checked_of_caller().size(); }
+  constexpr const CheckedCall& checked(size_t check) const {
+    size_t common = std::size(kChecked);
+    return check < common ? kChecked[check] : checked_of_caller()[check - common];
+  }
+
   constexpr void decide() {
     for (std::span<const int> numbers : kAllowed)
       for (int number : numbers) set(number, {kAllow, -1});
     if (caller_ == Caller::kSentry)
       for (int number : kSentryCalls) set(number, {kAllow, -1});
+    if (caller_ != Caller::kProgram)
+      for (int number : kMonitorCalls) set(number, {kAllow, -1});
     for (int number : kNotThere) set(number, {fail_with(ENOSYS), -1});
-    for (size_t check = 0; check < std::size(kChecked); ++check)
-      set(kChecked[check].number, {0, static_cast<int>(check)});
+    for (size_t check = 0; check < check_count(); ++check)
+      set(checked(check).number, {0, static_cast<int>(check)});
   }
 
   constexpr void set(int number, Answer answer) {
@@ -152,8 +164,8 @@ class Compiler {
   constexpr void add_check(size_t check) {
     size_t jump = check_jumps_[check];
     program_.instructions[jump].k = static_cast<uint32_t>(program_.size - jump - 1);
-    for (const Clause& clause : kChecked[check].clauses) add_clause(clause);
-    add_return(kChecked[check].otherwise);
+    for (const Clause& clause : checked(check).clauses) add_clause(clause);
+    add_return(checked(check).otherwise);
   }
 
   constexpr void add_clause(const Clause& clause) {
@@ -179,7 +191,7 @@ class Compiler {
   size_t run_count_ = 0;
   std::array<Return, kNewestCall + 1> returns_ = {};
   size_t return_count_ = 0;
-  std::array<size_t, std::size(kChecked)> check_jumps_ = {};
+  std::array<size_t, std::size(kChecked) + std::size(kCheckedOfPrograms)> check_jumps_ = {};
 };
 
 constexpr Program compile_policy(Caller caller) { return Compiler(caller).compile(); }

@@ -166,7 +166,7 @@ http::Task<Reply> change_attributes(Call& call, FileTarget target) {
   ObjectReader reader(object);
   std::vector<agent::FileAttribute> attributes;
   for (auto& [name, value] :
-       reader.text_pairs("set", agent::kMaxAttributes, agent::kMaxAttributeBytes))
+       reader.text_pairs("set", agent::kMaxAttributes, agent::kMaxSetAttributeBytes))
     attributes.push_back({name, value});
   auto removed =
       reader.optional_texts("remove", agent::kMaxAttributes, agent::kMaxAttributeNameBytes);

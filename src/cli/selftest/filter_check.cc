@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include <string_view>
@@ -19,7 +20,7 @@ struct Number {
 
 // Not in the headers of the oldest system that this is built on.
 constexpr int kQuotactlFd = 443, kMemfdSecret = 447, kProcessMrelease = 448, kStatmount = 457,
-              kListmount = 458, kOpenTreeAttr = 467;
+              kListmount = 458, kOpenTreeAttr = 467, kSetMempolicyHomeNode = 450;
 constexpr uint32_t kX32Bit = 0x40000000;
 constexpr uint64_t kHighBits = 0xdead000000000000;
 
@@ -81,6 +82,13 @@ constexpr Number kForbidden[] = {
     {"setns", __NR_setns},
     {"clone3", __NR_clone3},
     {"memfd_secret", kMemfdSecret},
+    {"io_setup", __NR_io_setup},
+    {"io_submit", __NR_io_submit},
+    {"mbind", __NR_mbind},
+    {"set_mempolicy", __NR_set_mempolicy},
+    {"set_mempolicy_home_node", kSetMempolicyHomeNode},
+    {"migrate_pages", __NR_migrate_pages},
+    {"move_pages", __NR_move_pages},
 };
 
 constexpr Number kNeeded[] = {
@@ -167,13 +175,24 @@ void check_sockets(Check& check) {
   for (uint64_t family : {AF_UNIX, AF_INET, AF_INET6})
     check.must_allow("family " + std::to_string(family), call_of(__NR_socket, family, SOCK_STREAM));
   for (uint64_t family = 0; family < 64; ++family) {
-    bool common = family == AF_UNIX || family == AF_INET || family == AF_INET6;
-    if (common || family == AF_NETLINK) continue;
+    if (family == AF_UNIX || family == AF_INET || family == AF_INET6) continue;
     check.must_refuse("family " + std::to_string(family),
                       call_of(__NR_socket, family, SOCK_STREAM));
   }
   for (uint64_t family : {AF_INET, AF_INET6})
     check.must_refuse("raw sockets", call_of(__NR_socket, family, SOCK_RAW));
+}
+
+// Both are compiled to code of the kernel, of which there is one budget for the host.
+void check_filters(Check& check) {
+  check.must_refuse("a filter of calls", call_of(__NR_seccomp, SECCOMP_SET_MODE_FILTER));
+  check.must_refuse("a filter of calls by prctl",
+                    call_of(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER));
+  seccomp_data attach = call_of(__NR_setsockopt, 3, SOL_SOCKET);
+  for (uint64_t option : {SO_ATTACH_FILTER, SO_ATTACH_REUSEPORT_CBPF}) {
+    attach.args[2] = option;
+    check.must_refuse("a filter of a socket", attach);
+  }
 }
 
 void check_terminals(Check& check) {
@@ -191,6 +210,7 @@ std::vector<std::string> check_filter(const Evaluate& evaluate) {
   check_numbers(check);
   check_namespaces(check);
   check_sockets(check);
+  check_filters(check);
   check_terminals(check);
   return std::move(check).findings();
 }

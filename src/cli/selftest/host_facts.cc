@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -79,6 +80,14 @@ nanoseconds clock_offset() {
   }
 }
 
+// There is one number of it for the host. A kernel without it has none to be used up.
+bool can_read_asynchronously() {
+  unsigned long context = 0;
+  if (syscall(SYS_io_setup, 128, &context) != 0) return errno != EAGAIN;
+  syscall(SYS_io_destroy, context);
+  return true;
+}
+
 bool can_fork() {
   pid_t child = fork();
   if (child == 0) _exit(0);
@@ -119,6 +128,7 @@ std::vector<std::string> find_used_up() {
     missing.push_back("the host gets no terminal");
   if (!Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)))
     missing.push_back("the host gets no socket");
+  if (!can_read_asynchronously()) missing.push_back("the host gets no asynchronous I/O");
   if (!can_fork()) missing.push_back("the host gets no process");
   return missing;
 }

@@ -30,7 +30,8 @@ class HostFacts {
   std::chrono::nanoseconds clock_offset_{0};
 };
 
-// What the host cannot make any more: an inotify instance, a terminal, a socket, a process.
+// What the host cannot make any more: an inotify instance, a terminal, a socket, asynchronous I/O,
+// a process.
 std::vector<std::string> find_used_up();
 
 }  // namespace atl::cli::selftest
