@@ -20,7 +20,24 @@ bool is_token(std::string_view text) {
   return std::all_of(text.begin(), text.end(), allowed);
 }
 
+// Only a number is a port: "localhost:1.attacker.example" is no name of ours.
+std::string_view without_port(std::string_view host) {
+  size_t colon = host.rfind(':');
+  if (colon == host.npos || host.ends_with(']')) return host;
+  bool number = host.find_first_not_of("0123456789", colon + 1) == host.npos;
+  return number ? host.substr(0, colon) : host;
+}
+
 }  // namespace
+
+std::string name_of_host(std::string_view host) {
+  std::string name(without_port(host));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
+  return name;
+}
+
+bool is_port_host(std::string_view host) { return parse_port_host(name_of_host(host)).has_value(); }
 
 std::optional<PortHost> parse_port_host(std::string_view name) {
   size_t dot = name.find('.');

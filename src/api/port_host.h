@@ -19,6 +19,10 @@ struct PortHost {
 
 // Of a host name in lower case, without the server's own port.
 std::optional<PortHost> parse_port_host(std::string_view name);
+// Whether the Host field of a request, as it came, is one.
+bool is_port_host(std::string_view host);
+// Of a Host field: in lower case, without the server's own port.
+std::string name_of_host(std::string_view host);
 
 // The path of the same request in the form "/v1/sandboxes/{id}/ports/{port}[~token]/…".
 std::string port_path(const PortHost& host, const http::Request& request);

@@ -14,60 +14,6 @@ namespace {
 
 constexpr size_t kRequestIdLength = 16;
 constexpr std::string_view kBearer = "Bearer ";
-constexpr std::string_view kRestMark = "...}";
-
-std::vector<std::string_view> split(std::string_view path) {
-  std::vector<std::string_view> segments;
-  if (path.empty() || path[0] != '/') return segments;
-  path.remove_prefix(1);
-  while (true) {
-    size_t slash = path.find('/');
-    segments.push_back(path.substr(0, slash));
-    if (slash == path.npos) return segments;
-    path.remove_prefix(slash + 1);
-  }
-}
-
-// The parameters of `path` under `pattern`, or nothing if it does not fit.
-std::optional<std::vector<std::string>> fit(std::string_view pattern, std::string_view path) {
-  auto wanted = split(pattern);
-  auto given = split(path);
-  bool takes_rest = pattern.ends_with(kRestMark);
-  if (takes_rest) wanted.pop_back();
-  if (takes_rest ? given.size() < wanted.size() : given.size() != wanted.size())
-    return std::nullopt;
-  std::vector<std::string> parameters;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!wanted[i].starts_with('{')) {
-      if (wanted[i] != given[i]) return std::nullopt;
-      continue;
-    }
-    auto decoded = http::percent_decode(given[i]);
-    if (!decoded || decoded->empty()) return std::nullopt;
-    parameters.push_back(std::move(*decoded));
-  }
-  // As it came: what takes it decides what a malformed or escaped part means.
-  if (takes_rest && given.size() == wanted.size()) parameters.emplace_back();
-  if (takes_rest && given.size() > wanted.size())
-    parameters.emplace_back(given[wanted.size()].data(), path.data() + path.size());
-  return parameters;
-}
-
-// Only a number is a port: "localhost:1.attacker.example" is no name of ours.
-std::string_view without_port(std::string_view host) {
-  size_t colon = host.rfind(':');
-  if (colon == host.npos || host.ends_with(']')) return host;
-  bool number = host.find_first_not_of("0123456789", colon + 1) == host.npos;
-  return number ? host.substr(0, colon) : host;
-}
-
-// In lower case, without the port.
-std::string name_of_host(std::string_view host) {
-  std::string name(without_port(host));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(tolower(c)); });
-  return name;
-}
 
 bool is_loopback_name(std::string_view name) {
   return name == "localhost" || name == "127.0.0.1" || name == "[::1]";
@@ -128,11 +74,14 @@ Router::Router(sandbox::Keys& keys, sandbox::Idempotency& idempotency, Traffic& 
       traffic_(traffic),
       host_names_(std::move(host_names)) {}
 
-void Router::add(Route route) { routes_.push_back(std::move(route)); }
+void Router::add(Route route) {
+  RoutePattern pattern(route.pattern);
+  routes_.push_back({std::move(route), std::move(pattern)});
+}
 
 std::string Router::listing() const {
   std::string lines;
-  for (const Route& route : routes_) lines += name_of(route) + "\n";
+  for (const Known& known : routes_) lines += name_of(known.route) + "\n";
   return lines;
 }
 
@@ -183,7 +132,7 @@ http::Task<Result<sandbox::Identity>> Router::authenticate(const http::Exchange&
   if (key.empty()) co_return refused;
   // Whatever others send from the same address, a key that was right before is served.
   if (auto known = keys_.recall(key)) co_return *known;
-  std::string address = exchange.peer_network();
+  const std::string& address = exchange.peer_network();
   ATOLL_CO_TRY_VOID(traffic_.count_unknown_key(address));
   ATOLL_CO_TRY(auto identity, co_await keys_.identify(key));
   if (!identity) co_return refused;
@@ -197,9 +146,12 @@ http::Task<Result<store::TenantId>> Router::admit(const http::Exchange& exchange
   const http::Request& request = exchange.request();
   if (found.route && found.route->access == Route::Access::kPublic) co_return store::kLocalTenant;
   if (found.route && found.route->admit) {
-    auto tenant = found.route->admit(request, found.parameters);
+    ATOLL_CO_TRY(auto tenant, found.route->admit(request, found.parameters));
     if (tenant) ATOLL_CO_TRY_VOID(traffic_.count_request(name_of(*tenant)));
     if (tenant) co_return *tenant;
+    // A key is counted where it is looked up.
+    if (key_of(request, found.route).empty())
+      ATOLL_CO_TRY_VOID(traffic_.count_unknown_key(exchange.peer_network()));
   }
   ATOLL_CO_TRY(sandbox::Identity identity, co_await authenticate(exchange, found.route));
   ATOLL_CO_TRY_VOID(traffic_.count_request(identity.key_id));
@@ -209,15 +161,25 @@ http::Task<Result<store::TenantId>> Router::admit(const http::Exchange& exchange
   co_return identity.tenant;
 }
 
-Router::Match Router::match(const http::Request& request) const {
+Router::Match Router::match(const http::Exchange& exchange) const {
+  const http::Request& request = exchange.request();
   Match match;
+  auto origin = check_origin(request);
+  if (!origin) match.refused = std::move(origin).error();
   // Nothing but the port is reached under its host.
-  std::optional<PortHost> port = find_port_host(request);
-  std::optional<std::string> located = locate_ ? locate_(request, port) : std::nullopt;
-  std::string path = located ? *located : port ? port_path(*port, request) : request.path;
+  Sender sender{find_port_host(request), exchange.peer_network()};
+  std::string path = sender.port_host ? port_path(*sender.port_host, request) : request.path;
+  // Before that, it is not known what there is to be located.
+  if (locate_ && ready_ && !match.refused) {
+    if (auto located = locate_(request, sender)) {
+      path = std::move(located->path);
+      match.refused = std::move(located->refused);
+    }
+  }
+  PathParts parts(path);
   http::Method method = request.method == http::Method::kHead ? http::Method::kGet : request.method;
-  for (const Route& route : routes_) {
-    auto parameters = fit(route.pattern, path);
+  for (const auto& [route, pattern] : routes_) {
+    auto parameters = pattern.fit(parts);
     if (!parameters) continue;
     if (route.method == method) {
       match.route = &route;
@@ -240,7 +202,7 @@ http::Task<Result<std::string>> Router::read_body(http::Exchange& exchange, cons
 }
 
 http::Task<void> Router::serve(http::Exchange& exchange) {
-  Match found = match(exchange.request());
+  Match found = match(exchange);
   std::string request_id = random_text(kRequestIdLength);
   bool answered = false;
   auto response = co_await answer(exchange, found, request_id, answered);
@@ -257,13 +219,14 @@ http::Task<void> Router::serve(http::Exchange& exchange) {
 http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, Match& found,
                                                   std::string& request_id, bool& answered) {
   const http::Request& request = exchange.request();
-  ATOLL_CO_TRY_VOID(check_origin(request));
+  if (found.refused) co_return std::move(*found.refused);
+  bool is_public = found.route && found.route->access == Route::Access::kPublic;
+  if (!ready_ && !is_public)
+    co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
   ATOLL_CO_TRY(store::TenantId tenant, co_await admit(exchange, found));
   if (!found.route && found.allowed.empty())
     co_return refusal(Code::kNotFound, "there is no such route", "not_found");
   if (!found.route) co_return refuse_method(found.allowed, request_id);
-  if (!ready_ && found.route->access != Route::Access::kPublic)
-    co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
   auto body = co_await read_body(exchange, *found.route);
   if (!body && body.error().code() == Code::kCancelled) {
     answered = true;  // the peer has gone

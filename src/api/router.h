@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/port_host.h"
+#include "api/route_pattern.h"
 #include "api/traffic.h"
 #include "base/result.h"
 #include "http/exchange.h"
@@ -41,7 +42,6 @@ using RouteAction = std::function<http::Task<Reply>(Call&)>;
 
 struct Route {
   http::Method method;
-  // "/v1/sandboxes/{id}", or with an end that takes the rest of the path: "…/files/{path...}".
   std::string pattern;
   RouteAction action;
   enum class Access : unsigned char { kKey, kOperator, kPublic } access = Access::kKey;
@@ -51,10 +51,11 @@ struct Route {
   enum class Effect : unsigned char { kOther, kCreates } effect = Effect::kOther;
   // kLong: streams or may wait, so its tenant can have only so many open at a time.
   enum class Time : unsigned char { kShort, kLong } time = Time::kShort;
-  // In whose name a caller is served without a key; nobody's: it must show one.
-  std::function<std::optional<store::TenantId>(const http::Request&,
-                                               const std::vector<std::string>&)>
-      admit = {};
+  // In whose name a caller is served without a key; nobody's: it must show one, and what it showed
+  // instead counts as a wrong one. An error refuses it whatever else it shows. May cost no more
+  // than a hash of the request: it is asked before anything was counted.
+  using Admission = Result<std::optional<store::TenantId>>;
+  std::function<Admission(const http::Request&, const std::vector<std::string>&)> admit = {};
   // Where its callers put their key: `Authorization: Bearer`, or `X-API-Key`.
   enum class Credential : unsigned char { kBearer, kApiKey } credential = Credential::kBearer;
   // The shape of its errors, if it is not that of failure.h.
@@ -68,10 +69,18 @@ class Router {
          std::set<std::string, std::less<>> host_names);
 
   void add(Route route);
+  // Where a request comes from: the host, if it is that of a port, and whose it is.
+  struct Sender {
+    std::optional<PortHost> port_host;
+    std::string address;
+  };
+  struct Located {
+    std::string path;
+    std::optional<Error> refused = {};  // why nobody is let in by that way
+  };
   // How requests that are told apart by something other than their path are found: the path of the
-  // route that they mean, or nothing. The host is given if it is that of a port.
-  using Locate = std::function<std::optional<std::string>(const http::Request&,
-                                                          const std::optional<PortHost>&)>;
+  // route that they mean, or nothing. Not asked before set_ready().
+  using Locate = std::function<std::optional<Located>(const http::Request&, const Sender&)>;
   void set_locate(Locate locate) { locate_ = std::move(locate); }
   // Until then, routes that need a key answer 503.
   void set_ready() { ready_ = true; }
@@ -89,10 +98,15 @@ class Router {
   static http::Response refuse(int status, std::string_view reason);
 
  private:
+  struct Known {
+    Route route;
+    RoutePattern pattern;
+  };
   struct Match {
     const Route* route = nullptr;
     std::vector<std::string> parameters;
     std::string allowed;  // methods that the path knows
+    std::optional<Error> refused = {};
   };
 
   http::Task<Result<http::Response>> answer(http::Exchange& exchange, Match& found,
@@ -105,13 +119,13 @@ class Router {
   http::Task<Result<sandbox::Identity>> authenticate(const http::Exchange& exchange,
                                                      const Route* route);
   http::Task<Result<store::TenantId>> admit(const http::Exchange& exchange, const Match& found);
-  Match match(const http::Request& request) const;
+  Match match(const http::Exchange& exchange) const;
 
   sandbox::Keys& keys_;
   sandbox::Idempotency& idempotency_;
   Traffic& traffic_;
   std::set<std::string, std::less<>> host_names_;
-  std::vector<Route> routes_;
+  std::vector<Known> routes_;
   Locate locate_;
   bool ready_ = false;
   Answered answered_;

@@ -42,10 +42,11 @@ Buckets::Bucket& Buckets::bucket_of(std::string_view name, SteadyTime now) {
   return bucket;
 }
 
-bool Buckets::take(std::string_view name, SteadyTime now) {
+bool Buckets::take(std::string_view name, SteadyTime now, uint64_t count) {
   Bucket& bucket = bucket_of(name, now);
-  if (bucket.left < 1) return false;
-  bucket.left -= 1;
+  double wanted = static_cast<double>(count);
+  if (bucket.left < wanted) return false;
+  bucket.left -= wanted;
   return true;
 }
 
@@ -68,7 +69,7 @@ Result<void> Traffic::count_request(std::string_view key) {
 
 Result<void> Traffic::count_unknown_key(std::string_view address) {
   if (wrong_keys_.take(address, clock_.steady_now())) return {};
-  return rate_limited("too many wrong keys came from this address");
+  return rate_limited("too many wrong keys, tokens or signatures came from this address");
 }
 
 void Traffic::forgive(std::string_view address) {

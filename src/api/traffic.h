@@ -29,8 +29,8 @@ class Buckets {
  public:
   Buckets(uint64_t at_once, uint64_t per_second) : at_once_(at_once), per_second_(per_second) {}
 
-  // False when there is none left.
-  bool take(std::string_view name, SteadyTime now);
+  // False when there are not that many left.
+  bool take(std::string_view name, SteadyTime now, uint64_t count = 1);
   void give_back(std::string_view name, SteadyTime now);
   size_t size() const { return buckets_.size(); }
 
@@ -56,7 +56,8 @@ class Traffic {
   // One request. `key`: the id of the key, or a name for those that need none.
   Result<void> count_request(std::string_view key);
 
-  // Before a key from this address is looked up, which counts as a wrong one until it is not.
+  // Before a key, token or signature from this address is looked up, which counts as a wrong one
+  // until it is not.
   Result<void> count_unknown_key(std::string_view address);
   void forgive(std::string_view address);
 

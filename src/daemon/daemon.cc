@@ -308,8 +308,9 @@ Result<void> run_daemon(const Options& options) {
   api::v1::add_template_routes(router, builds, templates);
   sandbox::Meters meters(sandboxes, driver);
   std::string domain = port_domain(options);
-  api::e2b::Door door(router, {sandboxes, snapshots, port_tokens, *tenants, meters, builds,
-                               stores.uploads, domain});
+  api::e2b::Door door(
+      router, traffic,
+      {sandboxes, snapshots, port_tokens, *tenants, meters, builds, stores.uploads, domain});
   auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
   http::Rules rules{options.http_limits, handler, api::Router::refuse};
   ATOLL_TRY(auto server,

@@ -25,6 +25,10 @@ Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
   ATOLL_CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
 }
 
+Sha256::Sha256(const Sha256& other) : context_(EVP_MD_CTX_new()) {
+  ATOLL_CHECK(context_ && EVP_MD_CTX_copy_ex(context_.get(), other.context_.get()) == 1);
+}
+
 void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
 
 void Sha256::update(std::string_view bytes) {

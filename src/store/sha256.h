@@ -17,6 +17,10 @@ namespace atl::store {
 class Sha256 {
  public:
   Sha256();
+  // A copy goes on by itself from what was added so far.
+  Sha256(const Sha256& other);
+  Sha256(Sha256&&) = default;
+  Sha256& operator=(Sha256&&) = default;
   void update(std::string_view bytes);
   // Once; nothing can be added afterwards.
   Digest finish();

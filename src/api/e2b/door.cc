@@ -20,11 +20,13 @@ constexpr char kRoomTemplate[] = "base";  // which E2B's clients start from by t
 
 }  // namespace
 
-Door::Door(Router& router, Plane plane)
-    : index_(plane.sandboxes, plane.tokens), rooms_(plane.sandboxes, kRoomTemplate) {
+Door::Door(Router& router, Traffic& traffic, Plane plane)
+    : index_(plane.sandboxes, plane.tokens),
+      search_{index_, traffic, plane.sandboxes.services().clock},
+      rooms_(plane.sandboxes, kRoomTemplate) {
   plane.rooms = &rooms_;
-  router.set_locate([this](const http::Request& request, const std::optional<PortHost>& host) {
-    return locate(index_, request, host);
+  router.set_locate([this](const http::Request& request, const Router::Sender& sender) {
+    return locate(search_, request, sender);
   });
   add_metrics_routes(router, plane);
   add_control_routes(router, plane);

@@ -12,12 +12,13 @@ namespace atl::api::e2b {
 class Door {
  public:
   // Adds its routes. It, and what the plane stands on, outlive the router's calls.
-  Door(Router& router, Plane plane);
+  Door(Router& router, Traffic& traffic, Plane plane);
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
 
  private:
   TokenIndex index_;
+  Search search_;
   sandbox::VolumeRooms rooms_;
   Watchers watchers_;
   TemplateOrders orders_;

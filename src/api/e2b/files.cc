@@ -5,7 +5,6 @@
 #include "api/e2b/failure.h"
 #include "api/e2b/file_upload.h"
 #include "api/e2b/path.h"
-#include "api/e2b/signature.h"
 #include "api/query.h"
 #include "api/v1/file_content.h"
 
@@ -33,13 +32,8 @@ Result<std::string> user_parameter(const http::Request& request, const Sandbox& 
 }
 
 Result<FileScope> scope_of(const Call& call, const Plane& plane) {
-  const http::Request& request = call.exchange.request();
   ATOLL_TRY(std::shared_ptr<Sandbox> sandbox, running_sandbox(call, plane));
-  // The token of the caller was right, or the signature was, which covers its end.
-  bool by_link = request.headers.count("X-Access-Token") == 0 && has_signature(request);
-  if (by_link && has_expired(request, plane.sandboxes.services().clock.wall_now()))
-    return Error(Code::kDenied, "signature is already expired").with_reason("unauthenticated");
-  ATOLL_TRY(std::string user, user_parameter(request, *sandbox));
+  ATOLL_TRY(std::string user, user_parameter(call.exchange.request(), *sandbox));
   return FileScope{sandbox::Files(std::move(sandbox), user), user};
 }
 

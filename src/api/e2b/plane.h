@@ -45,15 +45,22 @@ struct Plane {
   sandbox::VolumeRooms* rooms = nullptr;  // the door's
 };
 
-// The path of the route that a request means; nothing if it is none of E2B's.
-std::optional<std::string> locate(TokenIndex& index, const http::Request& request,
-                                  const std::optional<PortHost>& host);
+// What a file is found by that names no sandbox.
+struct Search {
+  TokenIndex& index;
+  Traffic& traffic;  // where those who search in vain are counted
+  const Clock& clock;
+};
+// The route that a request means; nothing if it is none of E2B's.
+std::optional<Router::Located> locate(const Search& search, const http::Request& request,
+                                      const Router::Sender& sender);
 
 // kAccess: the token that the sandbox was created with, or for files a signature made with it.
-// kTraffic: that one, or the one for its ports. kNothing: everybody who knows the id.
+// kTraffic: that one, or the one for its ports. kNothing: everybody who knows the id. Who shows a
+// token is judged by that alone; a link that is over admits nobody, whatever is shown beside it.
 enum class Needs : unsigned char { kAccess, kTraffic, kNothing };
-std::optional<store::TenantId> admit(const Plane& plane, Needs needs, const http::Request& request,
-                                     const std::vector<std::string>& parameters);
+Route::Admission admit(const Plane& plane, Needs needs, const http::Request& request,
+                       const std::vector<std::string>& parameters);
 
 // The sandbox that the first parameter names. One that does not run, or not any more, is an error
 // of reason sandbox_away: the clients know by its status, 502, that nobody is there.
