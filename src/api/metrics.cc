@@ -86,7 +86,7 @@ void write_budget(MetricText& text, const sandbox::Admission& admission) {
   text.sample(number(promised.disk_bytes), {{"resource", "disk_bytes"}});
 }
 
-void write_requests(MetricText& text, const Router& router, size_t open_connections) {
+void write_requests(MetricText& text, const Router& router, const MetricSources& sources) {
   text.begin(Kind::kCounter, "atoll_http_requests_total",
              "Requests by route and status; status 0: the client had gone.");
   for (const auto& [answered, count] : router.answered()) {
@@ -94,7 +94,11 @@ void write_requests(MetricText& text, const Router& router, size_t open_connecti
     text.sample(number(count), {{"route", route}, {"status", std::to_string(answered.second)}});
   }
   text.add(Kind::kGauge, "atoll_http_open_connections", "Connections of clients.",
-           number(open_connections));
+           number(sources.open_connections()));
+  if (sources.dropped_connections)
+    text.add(Kind::kCounter, "atoll_http_dropped_connections_total",
+             "Connections without a key that were closed for others to have room.",
+             number(sources.dropped_connections()));
 }
 
 void write_egress(MetricText& text, const Result<egress::Health>& health) {
@@ -147,7 +151,7 @@ http::Task<Result<http::Response>> show(const Call& call, const Router& router,
   write_sandboxes(text, sources);
   write_warm_pool(text, sources.sandboxes.pool());
   write_budget(text, sources.admission);
-  write_requests(text, router, sources.open_connections());
+  write_requests(text, router, sources);
   ATOLL_CO_TRY_VOID(write_process(text));
   http::Response response;
   response.headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");

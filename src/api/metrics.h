@@ -14,6 +14,7 @@ struct MetricSources {
   sandbox::Sandboxes& sandboxes;
   const sandbox::Admission& admission;
   std::function<size_t()> open_connections;
+  std::function<uint64_t()> dropped_connections = {};
   // Whether egress is well; empty: nobody knows.
   std::function<http::Task<Result<egress::Health>>()> egress = {};
 };

@@ -224,6 +224,7 @@ http::Task<Result<http::Response>> Router::answer(http::Exchange& exchange, Matc
   if (!ready_ && !is_public)
     co_return refusal(Code::kUnavailable, "the server is taking up its sandboxes", "not_ready");
   ATOLL_CO_TRY(store::TenantId tenant, co_await admit(exchange, found));
+  if (!is_public) http::set_known(exchange);
   if (!found.route && found.allowed.empty())
     co_return refusal(Code::kNotFound, "there is no such route", "not_found");
   if (!found.route) co_return refuse_method(found.allowed, request_id);

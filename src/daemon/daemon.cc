@@ -319,7 +319,9 @@ Result<void> run_daemon(const Options& options) {
   auto egress_health = [&egress = driver.egress()] {
     return egress.check(std::chrono::steady_clock::now() + kHealthTime);
   };
-  api::add_metrics_route(router, {sandboxes, admission, open_connections, egress_health});
+  auto dropped_connections = [&listener = *server] { return listener.dropped_connections(); };
+  api::add_metrics_route(
+      router, {sandboxes, admission, open_connections, dropped_connections, egress_health});
   ATOLL_TRY(auto tls, listen_for_tls(context, options, *server));
   ATOLL_TRY_VOID(begin_rounds(context, options, rounds));
   ATOLL_TRY_VOID(publish(options, router, server->port()));

@@ -10,7 +10,6 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "base/log.h"
-#include "http/peer_network.h"
 #include "http/web_socket_stream.h"
 
 namespace atl::http {
@@ -48,7 +47,7 @@ Task<void> Connection::run() {
   // Otherwise every co_await after a cancellation throws; here errors are values.
   auto as_values = asio::this_coro::throw_if_cancelled(false);
   co_await as_values;
-  if (purpose_ == Purpose::kRefuse) {
+  if (purpose() == Purpose::kRefuse) {
     Refused refused{503, "too many connections"};
     co_await refuse(std::move(refused));
     co_return;
@@ -86,7 +85,9 @@ Task<bool> Connection::serve_one() {
   body_deadline_ = kNever;
   Exchange exchange(*this, parser_->take_request());
   handling_ = true;
+  place_->set_busy();
   co_await call_handler(exchange);
+  place_->set_waiting();
   wire_.set_on_sweep(nullptr);
   bool again = co_await settle();
   handling_ = false;
@@ -202,10 +203,6 @@ Task<void> Connection::refuse(Refused refused) {
   // The peer has gone without its answer: nobody is left to tell.
   if (!written.ok()) co_return;
   co_await wire_.linger();
-}
-
-std::string Connection::peer_network() {
-  return peer_.empty() ? network_of_peer(wire_.socket()) : peer_;
 }
 
 Task<Result<size_t>> Connection::read_body_some(std::span<char> into, BodyTime time) {

@@ -15,6 +15,7 @@
 #include "http/exchange.h"
 #include "http/head.h"
 #include "http/parser.h"
+#include "http/places.h"
 #include "http/server.h"
 #include "http/tunnel.h"
 #include "http/wire.h"
@@ -27,16 +28,19 @@ class Connection {
   enum class Purpose : unsigned char { kServe, kRefuse };
 
   // `rules` outlive the connection.
-  Connection(Wire::Socket socket, const Rules& rules, Purpose purpose)
-      : wire_(std::move(socket)), rules_(rules), purpose_(purpose) {}
+  Connection(Wire::Socket socket, const Rules& rules) : wire_(std::move(socket)), rules_(rules) {}
 
   // The whole life of the connection.
   Task<void> run();
 
   // For the server.
-  Purpose purpose() const { return purpose_; }
-  // Who is told to be at the other end; empty: whoever the kernel says.
-  void set_peer(std::string peer) { peer_ = std::move(peer); }
+  Purpose purpose() const { return place_ ? Purpose::kServe : Purpose::kRefuse; }
+  // Before run(): who is at the other end, and its place; null: there is none.
+  void set_peer(std::string address, std::unique_ptr<Places::Place> place) {
+    peer_ = std::move(address);
+    place_ = std::move(place);
+  }
+  void set_known() { place_->set_known(); }
   void sweep(SteadyTime now) { wire_.sweep(now); }
   // kDrain: an idle connection ends now, a busy one after its answer. kNow: its own operations
   // fail, and the handler's pending one is cancelled; to be repeated until run() has ended, because
@@ -49,7 +53,7 @@ class Connection {
   friend class Exchange;
 
   // For Exchange.
-  std::string peer_network();
+  const std::string& peer_network() const { return peer_; }
   bool is_broken() const { return broken_.has_value() || wire_.interrupted(); }
   // kWhole: from now on the rest of the body has whole_body_time; a byte now and then is progress
   // for ever.
@@ -102,9 +106,9 @@ class Connection {
   Error fail(Error error);
 
   std::string peer_;
+  std::unique_ptr<Places::Place> place_;
   Wire wire_;
   const Rules& rules_;
-  Purpose purpose_;
   bool handling_ = false;
   bool stopping_ = false;
   bool served_before_ = false;

@@ -30,7 +30,9 @@ bool is_one_line(std::string_view text) {
 Exchange::Exchange(Connection& connection, Request request)
     : connection_(connection), request_(std::move(request)) {}
 
-std::string Exchange::peer_network() const { return connection_.peer_network(); }
+const std::string& Exchange::peer_network() const { return connection_.peer_network(); }
+
+void set_known(Exchange& exchange) { exchange.connection_.set_known(); }
 
 bool Exchange::peer_gone() const { return connection_.is_broken(); }
 

@@ -38,7 +38,7 @@ class Exchange {
   // As far as is known: nobody is left to be answered.
   bool peer_gone() const;
   // The peer's address as text; of a v6 one only the network, of which a host may have it all.
-  std::string peer_network() const;
+  const std::string& peer_network() const;
 
   // The whole body; kExhausted when it is over `limit` (also when it only claims to be).
   Task<Result<std::string>> read_body(size_t limit);
@@ -82,10 +82,16 @@ class Exchange {
   Task<Result<std::unique_ptr<Tunnel>>> switch_protocols(Headers headers);
 
  private:
+  friend void set_known(Exchange& exchange);
+
   Connection& connection_;
   Request request_;
   int status_ = 0;
 };
+
+// The request has shown a key, or what stands for one: the connection is not a stranger's any more,
+// which would be closed for others to have room.
+void set_known(Exchange& exchange);
 
 // Server-sent events on top of a started stream. Data with line breaks becomes several data lines,
 // so a program's output cannot inject an event; `id` and `event` must not contain line breaks.

@@ -1,5 +1,6 @@
 #include "http/server.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -16,6 +17,8 @@
 #include "base/log.h"
 #include "http/adoption.h"
 #include "http/connection.h"
+#include "http/peer_network.h"
+#include "http/places.h"
 
 namespace atl::http {
 namespace {
@@ -28,7 +31,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kAcceptBackOff{50};
 constexpr milliseconds kCancelAgain{100};
 constexpr milliseconds kStuckHandlerWarning{10'000};
-constexpr int kAcceptsPerTurn = 64;
+constexpr size_t kAcceptsPerTurn = 64;
 // Connections over the limit that are told so; those beyond are closed without a word.
 constexpr size_t kMaxRefusals = 64;
 
@@ -59,6 +62,11 @@ Result<void> configure(int fd) {
   return set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, keep_alive.count);
 }
 
+bool is_readable(int fd) {
+  pollfd state{.fd = fd, .events = POLLIN, .revents = 0};
+  return poll(&state, 1, 0) > 0;
+}
+
 // By hand, because Asio opens sockets without CLOEXEC.
 Result<Fd> open_listener(const tcp::endpoint& endpoint) {
   int family = endpoint.protocol().family();
@@ -76,6 +84,7 @@ class TcpServer final : public Server {
  public:
   TcpServer(asio::io_context& context, tcp::acceptor acceptor, tcp::endpoint endpoint, Rules rules)
       : rules_(std::move(rules)),
+        places_(rules_.limits),
         period_(sweep_period(rules_.limits)),
         endpoint_(std::move(endpoint)),
         acceptor_(std::move(acceptor)),
@@ -87,7 +96,8 @@ class TcpServer final : public Server {
   }
 
   unsigned short port() const override { return endpoint_.port(); }
-  size_t open_connections() const override { return connections_.size() - refusals_; }
+  size_t open_connections() const override { return places_.taken(); }
+  uint64_t dropped_connections() const override { return places_.dropped(); }
   Task<void> run() override;
   void stop() override;
   // An empty peer: whoever the kernel says.
@@ -104,6 +114,7 @@ class TcpServer final : public Server {
   void sweep(SteadyTime now);
 
   Rules rules_;
+  Places places_;  // outlives the connections
   milliseconds period_;
   tcp::endpoint endpoint_;
   tcp::acceptor acceptor_;
@@ -181,7 +192,7 @@ Task<void> TcpServer::accept_loop() {
 }
 
 bool TcpServer::accept_pending() {
-  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+  for (size_t i = 0; i < kAcceptsPerTurn; ++i) {
     Fd fd(accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd) {
       out_of_resources_ = false;
@@ -194,8 +205,11 @@ bool TcpServer::accept_pending() {
     int why = errno;
     if (why == EAGAIN) return true;
     if (why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM) {
+      // Without a descriptor the kernel says so also when nobody waits.
+      if (!is_readable(acceptor_.native_handle())) return true;
       if (!out_of_resources_) log_error("accept", {Error::from_errno("accept", why)});
       out_of_resources_ = true;
+      places_.drop(kAcceptsPerTurn);
       return false;
     }
     // Everything else (ECONNABORTED, and what Linux reports of the new socket) concerns one peer
@@ -205,8 +219,7 @@ bool TcpServer::accept_pending() {
 }
 
 void TcpServer::admit(Fd fd, std::string peer) {
-  bool over = open_connections() >= rules_.limits.connections;
-  if (stopping_ || (over && refusals_ >= kMaxRefusals)) return;
+  if (stopping_) return;
   tcp::socket socket(acceptor_.get_executor());
   error_code error;
   socket.assign(endpoint_.protocol(), fd.get(), error);
@@ -216,10 +229,13 @@ void TcpServer::admit(Fd fd, std::string peer) {
   }
   // The socket owns the number from here on.
   static_cast<void>(fd.release());
-  auto purpose = over ? Connection::Purpose::kRefuse : Connection::Purpose::kServe;
-  auto connection = connections_.emplace(connections_.end(), std::move(socket), rules_, purpose);
-  connection->set_peer(std::move(peer));
-  if (over) ++refusals_;
+  if (peer.empty()) peer = network_of_peer(socket);
+  auto connection = connections_.emplace(connections_.end(), std::move(socket), rules_);
+  auto leave = [connection] { connection->stop(Connection::Stop::kNow); };
+  auto place = places_.take(peer, std::move(leave));
+  if (!place && refusals_ >= kMaxRefusals) return connections_.pop_back();
+  if (!place) ++refusals_;
+  connection->set_peer(std::move(peer), std::move(place));
   // run() sleeps without end while there are no connections.
   if (connections_.size() == 1) wake_.cancel();
   auto ended = [this, connection](std::exception_ptr thrown) {

@@ -24,6 +24,10 @@ namespace atl::http {
 struct Limits {
   size_t header_bytes = 16 * 1024;
   size_t connections = 16384;
+  // Of those on which nobody has shown a key: by address, and by its network (/24, or /48).
+  size_t connections_by_address = 4096;
+  size_t connections_by_network = 8192;
+  size_t connections_kept = 2048;  // for addresses that have shown a key
   std::chrono::milliseconds header_time{
       10'000};                                  // first byte of a request to the end of its header
   std::chrono::milliseconds idle_time{75'000};  // between two requests
@@ -59,6 +63,8 @@ class Server {
   virtual ~Server() = default;
   virtual unsigned short port() const = 0;
   virtual size_t open_connections() const = 0;
+  // How many were closed for others to have room.
+  virtual uint64_t dropped_connections() const = 0;
   // Serves until stopped, or until its own coroutine is cancelled, which counts as stop().
   virtual Task<void> run() = 0;
   virtual void stop() = 0;

@@ -61,11 +61,54 @@ TEST(Server, ServesOverIpv6) {
   EXPECT_NE((*server)->port(), 0);
 }
 
+Task<void> answer_who_has_a_key(Exchange& exchange) {
+  if (exchange.request().path == "/key") set_known(exchange);
+  Response response = text_response(200, "ok");
+  static_cast<void>(co_await exchange.reply(std::move(response)));
+}
+
+bool is_served(RawPeer& peer, std::string_view path = "/a") {
+  peer.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: h\r\n\r\n");
+  return peer.read_until("ok").starts_with("HTTP/1.1 200 ");
+}
+
+TEST(Server, ClosesTheStrangerWhoHasWaitedLongestForOthersToHaveRoom) {
+  TestServer server(answer_who_has_a_key, Limits{.connections = 3});
+  RawPeer known(server.port());
+  EXPECT_TRUE(is_served(known, "/key"));
+  RawPeer silent(server.port());
+  ASSERT_TRUE(server.has_connections_in_time(2));
+  RawPeer later(server.port());
+  EXPECT_TRUE(is_served(later));
+  RawPeer newest(server.port());
+  EXPECT_TRUE(is_served(newest));
+  EXPECT_TRUE(silent.is_closed_in_time());
+  EXPECT_TRUE(is_served(later)) << "only as many go as have to";
+  EXPECT_TRUE(is_served(known));
+  EXPECT_TRUE(server.has_connections_in_time(3));
+}
+
+TEST(Server, StrangersOfOneAddressPutOutEachOther) {
+  TestServer server(answer_who_has_a_key, Limits{.connections_by_address = 2});
+  RawPeer known(server.port());
+  EXPECT_TRUE(is_served(known, "/key"));
+  std::vector<std::unique_ptr<RawPeer>> strangers;
+  for (int i = 0; i < 20; ++i) {
+    strangers.push_back(std::make_unique<RawPeer>(server.port()));
+    EXPECT_TRUE(is_served(*strangers.back())) << i;
+  }
+  for (int i = 0; i < 18; ++i) EXPECT_TRUE(strangers[i]->is_closed_in_time()) << i;
+  EXPECT_TRUE(server.has_connections_in_time(3));
+  EXPECT_TRUE(is_served(known));
+  EXPECT_TRUE(is_served(*strangers.back()));
+}
+
 TEST(Server, RefusesConnectionsOverTheLimit) {
-  TestServer server(answer, Limits{.connections = 2});
+  TestServer server(answer_who_has_a_key, Limits{.connections = 2});
   RawPeer first(server.port());
   RawPeer second(server.port());
-  ASSERT_TRUE(server.has_connections_in_time(2));
+  EXPECT_TRUE(is_served(first, "/key"));
+  EXPECT_TRUE(is_served(second, "/key"));
   RawPeer third(server.port());
   third.send(kGet);
   std::string all = third.read_to_end();
@@ -177,36 +220,56 @@ TEST(Server, WriteWithoutProgressTimesOut) {
   EXPECT_EQ(seen.get_future().get(), Code::kTimeout);
 }
 
-TEST(Server, GoesOnAfterRunningOutOfDescriptors) {
-  TestServer server(answer);
-  RawPeer early(server.port());
-  early.send(kGet);
-  early.read_until("ok");
-  Fd unconnected(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
-  rlimit before;
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  rlimit low{.rlim_cur = 64, .rlim_max = before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-  std::vector<Fd> fillers;
-  for (;;) {
-    Fd filler(fcntl(early.fd(), F_DUPFD_CLOEXEC, 0));
-    if (!filler) break;
-    fillers.push_back(std::move(filler));
+// No descriptor is left in this process while it lives.
+class NoDescriptors {
+ public:
+  explicit NoDescriptors(int open_fd) {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    rlimit low{.rlim_cur = 64, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+    for (;;) {
+      Fd filler(fcntl(open_fd, F_DUPFD_CLOEXEC, 0));
+      if (!filler) break;
+      fillers_.push_back(std::move(filler));
+    }
   }
-  RawPeer late(std::move(unconnected));
-  late.connect(server.port());
-  late.send(kGet);
-  timespec cpu_before;
-  timespec cpu_after;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu_before);
-  EXPECT_TRUE(late.is_silent_for(milliseconds(400)));
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu_after);
-  double spent = static_cast<double>(cpu_after.tv_sec - cpu_before.tv_sec) +
-                 static_cast<double>(cpu_after.tv_nsec - cpu_before.tv_nsec) / 1e9;
-  EXPECT_LT(spent, 0.2) << "the accept loop spins";
-  fillers.clear();
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ~NoDescriptors() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+ private:
+  rlimit before_;
+  std::vector<Fd> fillers_;
+};
+
+TEST(Server, GoesOnAfterRunningOutOfDescriptors) {
+  TestServer server(answer_who_has_a_key);
+  RawPeer early(server.port());
+  EXPECT_TRUE(is_served(early, "/key"));
+  RawPeer late(Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP)));
+  {
+    NoDescriptors none(early.fd());
+    late.connect(server.port());
+    late.send(kGet);
+    timespec cpu_before;
+    timespec cpu_after;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu_before);
+    EXPECT_TRUE(late.is_silent_for(milliseconds(400)));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu_after);
+    double spent = static_cast<double>(cpu_after.tv_sec - cpu_before.tv_sec) +
+                   static_cast<double>(cpu_after.tv_nsec - cpu_before.tv_nsec) / 1e9;
+    EXPECT_LT(spent, 0.2) << "the accept loop spins";
+  }
   EXPECT_TRUE(late.read_until("ok").starts_with("HTTP/1.1 200 "));
+}
+
+TEST(Server, WithoutDescriptorsAStrangerMakesRoom) {
+  TestServer server(answer_who_has_a_key);
+  RawPeer stranger(server.port());
+  EXPECT_TRUE(is_served(stranger));
+  RawPeer late(Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP)));
+  NoDescriptors none(stranger.fd());
+  late.connect(server.port());
+  EXPECT_TRUE(is_served(late));
+  EXPECT_TRUE(stranger.is_closed_in_time());
 }
 
 TEST(Server, StopClosesIdleConnectionsAtOnce) {
