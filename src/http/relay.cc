@@ -28,9 +28,49 @@ constexpr std::string_view kHopFields[] = {
 // What a request must not tell the other server.
 constexpr std::string_view kPrivateFields[] = {"host",   "authorization",    "cookie",
                                                "expect", "atoll-generation", "idempotency-key"};
-// What the other server must not tell the client's browser.
+// What the other server must not tell the client's browser, not of an origin of its own either:
+// cookies go to other hosts of the domain too.
 constexpr std::string_view kForeignFields[] = {"set-cookie", "set-cookie2", "clear-site-data",
                                                "service-worker-allowed"};
+// Where the origin is shared, all that it may say: about the answer, nothing about the origin
+// (Alt-Svc, Strict-Transport-Security, NEL, Access-Control-…) and nothing to a proxy on the way
+// (X-Accel-Redirect, X-Sendfile).
+constexpr std::string_view kOwnFields[] = {"accept-patch",
+                                           "accept-post",
+                                           "accept-ranges",
+                                           "age",
+                                           "allow",
+                                           "cache-control",
+                                           "content-disposition",
+                                           "content-encoding",
+                                           "content-language",
+                                           "content-length",
+                                           "content-location",
+                                           "content-range",
+                                           "content-security-policy",
+                                           "content-type",
+                                           "date",
+                                           "etag",
+                                           "expires",
+                                           "last-modified",
+                                           "link",
+                                           "location",
+                                           "mcp-protocol-version",
+                                           "mcp-session-id",
+                                           "preference-applied",
+                                           "retry-after",
+                                           "sec-websocket-accept",
+                                           "sec-websocket-extensions",
+                                           "sec-websocket-protocol",
+                                           "sec-websocket-version",
+                                           "server",
+                                           "vary",
+                                           "x-accel-buffering",
+                                           "x-content-type-options",
+                                           "x-correlation-id",
+                                           "x-frame-options",
+                                           "x-request-id",
+                                           "x-total-count"};
 
 template <typename List>
 bool holds(const List& list, std::string_view name) {
@@ -39,14 +79,24 @@ bool holds(const List& list, std::string_view name) {
   return false;
 }
 
-template <typename List>
-Headers passed_on(const Headers& given, const List& withheld) {
+// Fields that Connection names concern one hop too.
+bool is_of_one_hop(const Headers& given, std::string_view name) {
+  return holds(kHopFields, name) || given.lists("connection", name);
+}
+
+Headers to_upstream(const Headers& given) {
+  Headers passed;
+  for (const auto& [name, value] : given.fields())
+    if (!is_of_one_hop(given, name) && !holds(kPrivateFields, name)) passed.add(name, value);
+  return passed;
+}
+
+Headers to_client(const Headers& given, Origin origin) {
   Headers passed;
   for (const auto& [name, value] : given.fields()) {
-    // Fields that Connection names concern one hop too.
-    if (holds(kHopFields, name) || holds(withheld, name) || given.lists("connection", name))
-      continue;
-    passed.add(name, value);
+    bool may_pass =
+        origin == Origin::kShared ? holds(kOwnFields, name) : !holds(kForeignFields, name);
+    if (may_pass && !is_of_one_hop(given, name)) passed.add(name, value);
   }
   return passed;
 }
@@ -171,9 +221,10 @@ Task<void> send_raw(Tunnel& client, Upstream& upstream, Silence& silence,
   co_await close_when_silent(upstream, silence, patience);
 }
 
-Task<Result<void>> send_answer(Exchange& exchange, RelayedAnswer& answer, const Headers& added) {
-  Headers headers = passed_on(answer.headers(), kForeignFields);
-  add_all(headers, added);
+Task<Result<void>> send_answer(Exchange& exchange, RelayedAnswer& answer,
+                               const RelayRequest& request) {
+  Headers headers = to_client(answer.headers(), request.origin);
+  add_all(headers, request.for_client);
   ATOLL_CO_TRY_VOID(co_await exchange.start_stream(answer.status(), std::move(headers)));
   for (;;) {
     auto part = co_await answer.read_body();
@@ -188,15 +239,15 @@ Task<Result<void>> send_answer(Exchange& exchange, RelayedAnswer& answer, const 
 }
 
 Task<Result<void>> carry(Exchange& exchange, Upstream& upstream, RelayedAnswer& answer,
-                         std::chrono::milliseconds end_patience) {
-  Headers headers = passed_on(answer.headers(), kForeignFields);
+                         const RelayRequest& request) {
+  Headers headers = to_client(answer.headers(), request.origin);
   auto protocol = answer.headers().find("upgrade");
   if (protocol) headers.add("Upgrade", std::string(*protocol));
   ATOLL_CO_TRY(auto client, co_await exchange.switch_protocols(std::move(headers)));
   auto executor = co_await asio::this_coro::executor;
   Silence silence;
   SideTask sending(executor);
-  sending.start(send_raw(*client, upstream, silence, end_patience));
+  sending.start(send_raw(*client, upstream, silence, request.end_patience));
   std::string bytes = answer.take_rest();
   for (;;) {
     if (!bytes.empty()) {
@@ -220,7 +271,7 @@ bool wants_upgrade(const Request& request) {
 
 Result<std::string> request_head(const Exchange& exchange, const RelayRequest& relayed, Body body) {
   const Request& request = exchange.request();
-  Headers headers = passed_on(request.headers, kPrivateFields);
+  Headers headers = to_upstream(request.headers);
   add_all(headers, relayed.for_upstream);
   RequestHead head{.method = request.method,
                    .target = relayed.target,
@@ -253,9 +304,9 @@ Task<Result<void>> relay(Exchange& exchange, Upstream& upstream, RelayRequest re
     done = Error(Code::kCorrupt, "an upgrade that nobody asked for");
   } else if (upgraded) {
     co_await sending.stop();  // from now on the tunnel reads from the client
-    done = co_await carry(exchange, upstream, answer, request.end_patience);
+    done = co_await carry(exchange, upstream, answer, request);
   } else if (done) {
-    done = co_await send_answer(exchange, answer, request.for_client);
+    done = co_await send_answer(exchange, answer, request);
   }
   upstream.close();
   co_await sending.stop();

@@ -26,11 +26,16 @@ class Upstream {
   virtual void close() = 0;
 };
 
+// Whose origin a browser takes the answer to be of. kShared: also that of pages and answers of this
+// server, so only fields pass that speak for the answer itself.
+enum class Origin : unsigned char { kShared, kOwn };
+
 struct RelayRequest {
   std::string target;    // path and query for the other server
   std::string host;      // its Host field
   Headers for_upstream;  // added to the request
   Headers for_client;    // added to the answer
+  Origin origin = Origin::kShared;
   // How long a tunnel whose client has ended its side waits for the other server to say something.
   std::chrono::milliseconds end_patience{10'000};
 };

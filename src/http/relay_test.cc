@@ -49,6 +49,7 @@ class SocketUpstream final : public Upstream {
 struct RelayTo {
   unsigned short port;
   milliseconds end_patience{10'000};
+  Origin origin = Origin::kOwn;
   Task<void> operator()(Exchange& exchange) const {
     auto executor = co_await asio::this_coro::executor;
     asio::ip::tcp::socket socket(executor);
@@ -62,6 +63,7 @@ struct RelayTo {
                          .for_client = Headers()};
     request.for_client.add("Added", "yes");
     request.end_patience = end_patience;
+    request.origin = origin;
     auto relayed = co_await relay(exchange, upstream, std::move(request));
     if (relayed) co_return;
     Response response = text_response(502, relayed.error().message());
@@ -119,6 +121,55 @@ TEST(Relay, KeepsWhatIsPrivateFromTheOtherServerAndItsCookiesFromTheClient) {
   EXPECT_TRUE(has(answer, "Got-User-Agent: test\r\n"));
   EXPECT_TRUE(has(answer, "Added: yes\r\n"));
   for (std::string_view withheld : {"key", "x=y", "Hop", "a=b"})
+    EXPECT_FALSE(has(answer, withheld)) << withheld << " in " << answer;
+}
+
+constexpr std::string_view kAboutTheOrigin[] = {"Alt-Svc",
+                                                "Strict-Transport-Security",
+                                                "NEL",
+                                                "Report-To",
+                                                "Reporting-Endpoints",
+                                                "WWW-Authenticate",
+                                                "Access-Control-Allow-Origin",
+                                                "Access-Control-Allow-Credentials",
+                                                "Set-Login",
+                                                "Public-Key-Pins",
+                                                "Use-As-Dictionary",
+                                                "Set-Cookie",
+                                                "Clear-Site-Data",
+                                                "Service-Worker-Allowed",
+                                                "Origin-Agent-Cluster",
+                                                "X-Accel-Redirect",
+                                                "X-Not-Known-Yet"};
+
+Task<void> speak_for_the_origin(Exchange& exchange) {
+  Response response = text_response(200, "body");
+  for (std::string_view name : kAboutTheOrigin) response.headers.add(std::string(name), "evil");
+  for (const char* name : {"ETag", "Cache-Control", "Location", "X-Request-Id"})
+    response.headers.add(name, "fine");
+  static_cast<void>(co_await exchange.reply(std::move(response)));
+}
+
+TEST(Relay, OnASharedOriginPassesOnlyWhatSpeaksForTheAnswer) {
+  TestServer upstream(speak_for_the_origin);
+  TestServer server(RelayTo{.port = upstream.port(), .origin = Origin::kShared});
+  RawPeer peer(server.port());
+  peer.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  std::string answer = peer.read_to_end();
+  EXPECT_FALSE(has(answer, "evil")) << answer;
+  for (std::string_view passed : {"ETag: fine", "Cache-Control: fine", "Location: fine",
+                                  "X-Request-Id: fine", "Content-Type: text/plain", "Added: yes"})
+    EXPECT_TRUE(has(answer, passed)) << passed << " in " << answer;
+}
+
+TEST(Relay, OnAnOriginOfItsOwnPassesMoreButNoCookies) {
+  TestServer upstream(speak_for_the_origin);
+  TestServer server(RelayTo{.port = upstream.port(), .origin = Origin::kOwn});
+  RawPeer peer(server.port());
+  peer.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  std::string answer = peer.read_to_end();
+  EXPECT_TRUE(has(answer, "Access-Control-Allow-Origin: evil")) << answer;
+  for (std::string_view withheld : {"Set-Cookie", "Clear-Site-Data", "Service-Worker-Allowed"})
     EXPECT_FALSE(has(answer, withheld)) << withheld << " in " << answer;
 }
 

@@ -86,8 +86,9 @@ http::RelayRequest relay_request(const Call& call, uint16_t port) {
   std::string query = without_token(request.query);
   if (!query.empty()) relayed.target += "?" + query;
   relayed.host = "localhost:" + std::to_string(port);
-  if (auto host = request.headers.find("Host"))
-    relayed.for_upstream.add("X-Forwarded-Host", std::string(*host));
+  std::string_view host = request.headers.find("Host").value_or("");
+  if (!host.empty()) relayed.for_upstream.add("X-Forwarded-Host", std::string(host));
+  if (is_port_host(host)) relayed.origin = http::Origin::kOwn;
   relayed.for_client.add("Content-Security-Policy", std::string(kForeignOrigin));
   relayed.for_client.add("Referrer-Policy", "no-referrer");  // the path may hold a token
   return relayed;
