@@ -22,6 +22,13 @@ std::optional<std::string> decode_query_text(std::string_view text) {
   return percent_decode(spaced);
 }
 
+// Strangers send thousands of pairs: only a key that has an escape is decoded.
+bool is_named(std::string_view key, std::string_view name) {
+  if (key.find_first_of("%+") == key.npos) return key == name;
+  std::optional<std::string> decoded = decode_query_text(key);
+  return decoded && *decoded == name;
+}
+
 }  // namespace
 
 std::string_view method_name(Method method) {
@@ -115,8 +122,7 @@ std::optional<std::vector<std::string>> query_parameters(std::string_view query,
     std::string_view pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), pair.size() + 1));
     size_t equals = pair.find('=');
-    std::optional<std::string> key = decode_query_text(pair.substr(0, equals));
-    if (!key || *key != name) continue;
+    if (!is_named(pair.substr(0, equals), name)) continue;
     auto value = decode_query_text(equals == std::string_view::npos ? "" : pair.substr(equals + 1));
     if (!value) return std::nullopt;
     values.push_back(std::move(*value));
