@@ -120,6 +120,9 @@ Task<Result<void>> Keys::revoke(std::string id) {
   auto work = [id](store::Catalog& catalog) { return revoke_key(catalog, id); };
   auto revoked = co_await ledger_.run(work);
   ++revocations_;
+  // The local key stays in force, so whoever has it must not wait behind those with wrong ones.
+  bool stays = !revoked && revoked.error().reason() == "local_key";
+  if (stays) co_return revoked;
   std::erase_if(known_, [&](const auto& entry) { return entry.second.key_id == id; });
   co_return revoked;
 }
