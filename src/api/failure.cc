@@ -19,6 +19,7 @@ struct Advice {
 
 constexpr std::string_view kHostCannotEnforce =
     "this host cannot enforce the limit; `atoll doctor` says why and what to change";
+constexpr int kHttpVersionRefused = 505;
 constexpr std::string_view kHostLacksExtra =
     "leave it out of \"require\", or run on a host that has it; `atoll doctor` lists what is here";
 
@@ -221,12 +222,18 @@ struct Answer {
   std::string_view code, message, field, remedy;
 };
 
+// Whose fault it is: not that of a request that asked for a limit which this host cannot have.
+std::string_view cause_of(const Answer& answer) {
+  if (answer.remedy == kHostCannotEnforce) return "platform";
+  return answer.status < 500 || answer.status == kHttpVersionRefused ? "request" : "platform";
+}
+
 http::Response to_response(const Answer& answer, std::string_view request_id) {
   json::object error;
   error["code"] = answer.code;
   error["message"] = answer.message;
   if (!answer.field.empty()) error["field"] = answer.field;
-  error["cause"] = answer.status < 500 ? "request" : "platform";
+  error["cause"] = cause_of(answer);
   error["remedy"] = answer.remedy;
   error["request_id"] = request_id;
   http::Response response;

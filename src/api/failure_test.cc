@@ -67,6 +67,20 @@ TEST(Failure, EveryRefusalOfTheWardenHasItsAdvice) {
   }
 }
 
+TEST(Failure, SaysWhoseFaultItIs) {
+  auto is_of_request = [](const http::Response& response) {
+    return response.body.find(R"("cause":"request")") != std::string::npos;
+  };
+  auto of = [](std::string_view reason) {
+    return failure_response(Error(Code::kInvalid, "x").with_reason(reason), "r");
+  };
+  EXPECT_TRUE(is_of_request(of("invalid_field")));
+  EXPECT_FALSE(is_of_request(of("no_capacity")));
+  EXPECT_FALSE(is_of_request(of("open_files_unavailable"))) << "the host cannot have it";
+  EXPECT_TRUE(is_of_request(refusal_response(505, "malformed_request", "x", "r")));
+  EXPECT_FALSE(is_of_request(refusal_response(503, "no_capacity", "x", "r")));
+}
+
 TEST(Failure, RetryAfterIsSaidWhereTryingAgainHelps) {
   auto of = [](std::string_view reason) {
     return failure_response(Error(Code::kExhausted, "x").with_reason(reason), "r");

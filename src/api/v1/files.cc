@@ -192,11 +192,18 @@ http::Task<Reply> post(Call& call, Sandboxes& sandboxes) {
                             {"move", move_file},
                             {"chmod", change_mode},
                             {"xattrs", change_attributes}};
-  for (const auto& action : kActions)
-    if (has_word(call.exchange.request().query, action.word))
-      co_return co_await action.action(call, std::move(target));
-  co_return Error(Code::kInvalid, "say what to do: ?mkdir, ?move, ?chmod or ?xattrs")
-      .with_reason("missing_field");
+  http::Task<Reply> (*wanted)(Call&, FileTarget) = nullptr;
+  for (const auto& action : kActions) {
+    if (!has_word(call.exchange.request().query, action.word)) continue;
+    if (wanted)
+      co_return Error(Code::kInvalid, "only one of ?mkdir, ?move, ?chmod and ?xattrs at a time")
+          .with_reason("invalid_file_request");
+    wanted = action.action;
+  }
+  if (!wanted)
+    co_return Error(Code::kInvalid, "say what to do: ?mkdir, ?move, ?chmod or ?xattrs")
+        .with_reason("missing_field");
+  co_return co_await wanted(call, std::move(target));
 }
 
 }  // namespace

@@ -126,17 +126,17 @@ http::Task<Reply> sign(Call& call, Sandboxes& sandboxes, const PortTokens& token
   ATOLL_CO_TRY(std::shared_ptr<Sandbox> sandbox, named_sandbox(call, sandboxes));
   ATOLL_CO_TRY(json::object object, parse_object(call.body));
   ObjectReader reader(object);
-  if (!reader.has("port")) reader.refuse("port", "is required", "missing_field");
-  uint32_t port = reader.optional_small("port", 1, 65535).value_or(0);
+  auto port = reader.optional_small("port", 1, 65535);
+  if (!port) reader.refuse("port", "is required", "missing_field");
   uint64_t expiry =
       reader.optional_integer("expires_in_ms", 1000, kMaxExpiryMs).value_or(kDefaultExpiryMs);
   ATOLL_CO_TRY_VOID(reader.finish());
   WallTime expires = sandboxes.services().clock.wall_now() + std::chrono::milliseconds(expiry);
-  PortGrant grant{call.tenant, sandbox->id(), static_cast<uint16_t>(port)};
+  PortGrant grant{call.tenant, sandbox->id(), static_cast<uint16_t>(*port)};
   auto host = call.exchange.request().headers.find("Host");
   std::string site(host.value_or("localhost"));
   std::string token = tokens.sign(grant, expires);
-  std::string number = std::to_string(port);
+  std::string number = std::to_string(*port);
   std::string id = sandbox->id().string();
   json::object answer;
   answer["url"] =
