@@ -23,6 +23,8 @@ class Server(http.server.BaseHTTPRequestHandler):
         text = (self.command + " " + self.path + "\n" + str(self.headers)).encode() + body
         self.send_response(201)
         self.send_header("Set-Cookie", "stolen=1")
+        self.send_header("NEL", '{"report_to": "x", "max_age": 9}')
+        self.send_header("ETag", '"1"')
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)
@@ -87,6 +89,8 @@ class Ports(atoll.SystemTest):
             for private in ("Authorization", "Bearer", "Cookie", self.atoll.key):
                 self.assertNotIn(private, text)
             self.assertIsNone(answer.headers["Set-Cookie"])
+            self.assertIsNone(answer.headers["NEL"], "it would hold for the API's origin")
+            self.assertEqual(answer.headers["ETag"], '"1"')
             self.assertTrue(answer.headers["Content-Security-Policy"].startswith("sandbox "))
             self.assertNotIn("allow-same-origin", answer.headers["Content-Security-Policy"])
 
@@ -196,6 +200,7 @@ class Ports(atoll.SystemTest):
         self.assertNotIn("atoll_token", text)
         self.assertNotIn("mine=1", text)
         self.assertIsNone(headers["Set-Cookie"])
+        self.assertIsNotNone(headers["NEL"], "it holds for no other origin")
         self.assertTrue(headers["Content-Security-Policy"].startswith("sandbox "))
         self.assertEqual(headers["Referrer-Policy"], "no-referrer")
         self.assertEqual(self.at(url.netloc.upper(), "/x", key=self.atoll.key)[0], 201)
