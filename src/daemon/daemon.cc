@@ -59,6 +59,8 @@ namespace {
 constexpr std::chrono::milliseconds kAdoptPause{50};
 constexpr uint64_t kArtifactBudgetBytes = 4ull << 30;  // of sandboxes that are gone
 constexpr uint64_t kFreeSpaceFloorBytes = 1ull << 30;
+// So that what programs print alone keeps nobody from creating.
+constexpr uint64_t kOutputFloorBytes = kFreeSpaceFloorBytes + (64ull << 20);
 // Limits are ceilings that few sandboxes reach, so more may be promised than is there.
 constexpr uint64_t kMemoryOvercommit = 4;
 constexpr std::chrono::seconds kHealthTime{1};  // in which egress says how it is
@@ -227,12 +229,14 @@ struct Stores {
   store::TemplatePacks packs;
   store::Uploads uploads;
   std::unique_ptr<store::DirectoryBlobs> blobs;
+  std::optional<store::Ballast> ballast;  // the ledger's, then
 };
 
 Result<Stores> open_stores(const Options& options, const std::string& own_directory) {
   ATOLL_TRY_VOID(make_directory(own_directory + "/outputs", 0700));
   ATOLL_TRY(auto outputs,
             store::OutputLogs::open(own_directory + "/outputs", options.log_budget_bytes));
+  outputs.keep_free(kOutputFloorBytes);
   ATOLL_TRY(auto artifacts,
             store::Artifacts::open(own_directory + "/artifacts", kArtifactBudgetBytes));
   ATOLL_TRY(auto installed, store::Templates::open(options.state_directory + "/templates"));
@@ -240,8 +244,9 @@ Result<Stores> open_stores(const Options& options, const std::string& own_direct
   ATOLL_TRY(auto uploads, store::Uploads::open(own_directory + "/uploads"));
   ATOLL_TRY(auto blobs,
             store::DirectoryBlobs::open(own_directory + "/blobs", kFreeSpaceFloorBytes));
-  return Stores{std::move(outputs), std::move(artifacts), std::move(installed),
-                std::move(packs),   std::move(uploads),   std::move(blobs)};
+  ATOLL_TRY(auto ballast, store::Ballast::open(own_directory + "/ballast"));
+  return Stores{std::move(outputs), std::move(artifacts), std::move(installed), std::move(packs),
+                std::move(uploads), std::move(blobs),     std::move(ballast)};
 }
 
 Result<void> begin_rounds(asio::io_context& context, const Options& options, Rounds& rounds) {
@@ -276,7 +281,7 @@ Result<void> run_daemon(const Options& options) {
   // what they hold is declared before it, what holds sockets and timers of it after it.
   SystemClock clock;
   sandbox::Admission admission(make_budget(options));
-  sandbox::Ledger ledger(std::move(catalog));
+  sandbox::Ledger ledger(std::move(catalog), std::move(stores.ballast));
   store::BlobKeeper keeper(*stores.blobs);
   asio::io_context context(1);
   api::Health health(clock);

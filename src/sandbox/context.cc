@@ -169,7 +169,9 @@ void Context::listen() {
       if (auto line = lines_->take(rest)) hear(*line);
   }
   uint64_t from = current_ ? current_->row().speech_begin : quiet_from_;
-  if (speech.end() - std::min(from, speech.end()) > kMaxRunSpeechBytes) kill(Verdict::kOutputLimit);
+  bool too_much = speech.end() - std::min(from, speech.end()) > kMaxRunSpeechBytes;
+  // One whose output is dropped would print and say nothing ever after; the next one begins anew.
+  if (too_much || exec_->output().drops()) kill(Verdict::kOutputLimit);
 }
 
 void Context::hear(const SpeechLines::Line& line) {

@@ -18,7 +18,7 @@ Task<Result<void>> store_deleting(Ledger& ledger, store::SandboxRow row) {
   auto store_state = [row](store::Catalog& catalog) {
     return catalog.sandboxes_of(row).set_state(row.tenant, row.id, "deleting", "");
   };
-  auto stored = co_await ledger.run(store_state);
+  auto stored = co_await ledger.run_to_free(store_state);
   if (!stored && stored.error().code() != Code::kNotFound) co_return std::move(stored).error();
   crash_point("delete.begun");
   co_return Result<void>();
@@ -104,7 +104,7 @@ Task<Result<void>> Sandboxes::end_delete(std::shared_ptr<Sandbox> sandbox) {
     return catalog.sandboxes_of(row).remove(row.tenant, row.id);
   };
   // kNotFound: a second delete of the same sandbox came to its end first.
-  auto deleted = co_await services_.ledger.run(delete_row);
+  auto deleted = co_await services_.ledger.run_to_free(delete_row);
   if (!deleted && deleted.error().code() != Code::kNotFound) co_return std::move(deleted).error();
   crash_point("delete.row");
   all_.erase(id);

@@ -15,8 +15,8 @@ Exec::Exec(boost::asio::any_io_executor executor, store::ExecRow row, ExecOutput
       changed_(std::move(executor)) {}
 
 agent::ExecOffsets Exec::offsets() const {
-  return {row_.id.number(), output_.end(agent::Stream::kStdout),
-          output_.end(agent::Stream::kStderr), output_.end(agent::Stream::kSpeech)};
+  return {row_.id.number(), output_.taken(agent::Stream::kStdout),
+          output_.taken(agent::Stream::kStderr), output_.taken(agent::Stream::kSpeech)};
 }
 
 Task<bool> Exec::wait_changed(std::chrono::steady_clock::time_point deadline) {
@@ -37,7 +37,7 @@ void Exec::set_started(uint32_t pid) {
 }
 
 Result<uint64_t> Exec::append(const agent::Output& output) {
-  uint64_t held = output_.end(output.stream);
+  uint64_t held = output_.taken(output.stream);
   if (output.offset != held) return Error(Code::kCorrupt, "output at a wrong offset");
   // An interpreter's limits move with its runs, and what it says has none here: whoever listens
   // ends one that says too much.
@@ -79,7 +79,19 @@ void Exec::set_ended(store::ExecRow row) {
   notify();
 }
 
-store::ExecRow ended_row(store::ExecRow row, const agent::Exit& exit) {
+agent::ExecOffsets kept_offsets(const Exec& exec) {
+  const ExecOutput& output = exec.output();
+  return {exec.id().number(), output.end(agent::Stream::kStdout),
+          output.end(agent::Stream::kStderr), output.end(agent::Stream::kSpeech)};
+}
+
+store::ExecRow ended_row(const Exec& exec, agent::Exit exit) {
+  const ExecOutput& output = exec.output();
+  exit.stdout_bytes -= output.dropped(agent::Stream::kStdout);
+  exit.stdout_cut += output.dropped(agent::Stream::kStdout);
+  exit.stderr_bytes -= output.dropped(agent::Stream::kStderr);
+  exit.stderr_cut += output.dropped(agent::Stream::kStderr);
+  store::ExecRow row = exec.row();
   row.state = "ended";
   row.verdict = verdict_name(verdict_of(exit));
   if (exit.ending == agent::Ending::kExited) {

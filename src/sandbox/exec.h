@@ -69,7 +69,7 @@ class Exec {
   // Who changes it calls notify().
   ExecInput& input() { return input_; }
 
-  // The offsets held on disk.
+  // How far its output was taken, as the agent counts.
   agent::ExecOffsets offsets() const;
 
   // Waits until anything of it has changed; false when the time ran out first or the waiting
@@ -99,8 +99,11 @@ class Exec {
   Event changed_;
 };
 
-// The row of an exec that ended as its agent says.
-store::ExecRow ended_row(store::ExecRow row, const agent::Exit& exit);
+// How much of its output is kept.
+agent::ExecOffsets kept_offsets(const Exec& exec);
+
+// The row of an exec that ended as its agent says; of its output some may have been dropped here.
+store::ExecRow ended_row(const Exec& exec, agent::Exit exit);
 // The row of one that ended without a word from it.
 store::ExecRow ended_row(store::ExecRow row, Verdict verdict, std::string failure,
                          const agent::ExecOffsets& offsets);

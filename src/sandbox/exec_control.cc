@@ -77,9 +77,9 @@ Task<void> deliver(std::unique_ptr<Channel> channel, std::string message) {
 
 }  // namespace
 
-void ExecControl::grant(const Exec& interpreter, agent::Grant grant) {
-  grants_.insert_or_assign(interpreter.id().number(), grant);
-  if (link_) link_->send(agent::encode(interpreter.id().number(), grant));
+void ExecControl::grant(const Exec& exec, agent::Grant grant) {
+  grants_.insert_or_assign(exec.id().number(), grant);
+  if (link_) link_->send(agent::encode(exec.id().number(), grant));
 }
 
 void ExecControl::begin(const WaitingProgram& waiting, const ExecRequest& request,

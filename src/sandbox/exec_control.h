@@ -31,8 +31,8 @@ class ExecControl {
   // are used in order.
   std::optional<WaitingProgram> take_waiting(const ExecRequest& request, uint32_t& next_number);
   void begin(const WaitingProgram& waiting, const ExecRequest& request, const Exec& exec);
-  // Lets the output of an interpreter get so far, also on the next stream.
-  void grant(const Exec& interpreter, agent::Grant grant);
+  // Lets the output of an exec that has begun get so far, also on the next stream.
+  void grant(const Exec& exec, agent::Grant grant);
   // The agent has ended the exec of that number.
   void forget(uint32_t number);
   Result<void> signal(const Exec& exec, int signal_number) const;

@@ -86,7 +86,8 @@ Task<Result<std::shared_ptr<Exec>>> ExecTable::create(ExecRequest request,
   crash_point("exec.row");
   if (stored) co_return exec;
   if (!exec->ended())
-    exec->set_ended(ended_row(row, Verdict::kPlatformError, "it was not stored", exec->offsets()));
+    exec->set_ended(
+        ended_row(row, Verdict::kPlatformError, "it was not stored", kept_offsets(*exec)));
   leave(*exec);
   break_talk_();
   co_return std::move(stored).error();
@@ -235,7 +236,7 @@ Task<Result<agent::Welcome>> ExecTable::welcome(agent::Hello hello) {
     if (!named.contains(number) && entry.start_frame.empty()) lost.push_back(entry.exec);
   for (std::shared_ptr<Exec> exec : lost) {
     store::ExecRow row = ended_row(exec->row(), Verdict::kPlatformError,
-                                   "the agent does not know this exec", exec->offsets());
+                                   "the agent does not know this exec", kept_offsets(*exec));
     ATOLL_CO_TRY_VOID(co_await finish(exec, row));
   }
   co_return welcome;
@@ -294,10 +295,20 @@ Result<void> ExecTable::handle_output(const agent::Frame& frame) {
   ATOLL_TRY(agent::Output output, agent::decode_output(frame.payload));
   Entry* entry = entry_of(frame.number);
   if (!entry) return Error(Code::kCorrupt, "output of an exec that does not run");
+  bool dropped = entry->exec->output().drops();
   ATOLL_TRY(uint64_t end, entry->exec->append(output));
   crash_point("exec.output");
+  if (!dropped && entry->exec->output().drops()) stop_output(*entry->exec);
   owed_[{frame.number, output.stream}] = end;
   return {};
+}
+
+// What is on the way is dropped here; from then on the agent cuts, as beyond a limit of output.
+void ExecTable::stop_output(const Exec& exec) {
+  log_warning("output is dropped, for want of room",
+              {{"sandbox", sandbox_.view()}, {"exec", exec.id().string()}});
+  if (agent_version_ < agent::kControlledSince) return;
+  control_.grant(exec, {0, 0});
 }
 
 Result<void> ExecTable::handle_input_taken(const agent::Frame& frame) {
@@ -315,7 +326,7 @@ Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink
     ATOLL_CO_TRY_VOID(exec->check_exit(exit));
     saw_outputs_ = saw_outputs_ || exit.may_have_outputs;
     crash_point("exec.exit");
-    store::ExecRow row = ended_row(exec->row(), exit);
+    store::ExecRow row = ended_row(*exec, exit);
     ATOLL_CO_TRY_VOID(co_await finish(exec, row));
     crash_point("exec.finished");
   }
@@ -326,14 +337,15 @@ Task<Result<void>> ExecTable::handle_exit(agent::Frame frame, isolate::AgentLink
 
 store::ExecRow ExecTable::unstarted_row(const Exec& exec, const agent::StartFailed& failed) const {
   if (failed.operation == agent::kNoRoomForProcesses) {
-    store::ExecRow row = ended_row(exec.row(), Verdict::kPidsLimit,
-                                   "as many processes run as the sandbox may have", exec.offsets());
+    store::ExecRow row =
+        ended_row(exec.row(), Verdict::kPidsLimit, "as many processes run as the sandbox may have",
+                  kept_offsets(exec));
     row.limits_hit = bit(agent::LimitBit::kPids);
     return row;
   }
   Error cause = Error::from_errno(failed.operation, failed.system_errno);
   log_warning("exec could not be started", {{"sandbox", sandbox_.view()}, cause});
-  return ended_row(exec.row(), Verdict::kPlatformError, cause.message(), exec.offsets());
+  return ended_row(exec.row(), Verdict::kPlatformError, cause.message(), kept_offsets(exec));
 }
 
 Task<Result<void>> ExecTable::handle_start_failed(agent::Frame frame, isolate::AgentLink& link) {
@@ -358,7 +370,7 @@ Task<Result<void>> ExecTable::finish(std::shared_ptr<Exec> exec, store::ExecRow 
   auto store_row = [ended = exec->row()](store::Catalog& catalog) {
     return catalog.execs().finish(ended);
   };
-  auto stored = co_await services_.ledger.run(store_row);
+  auto stored = co_await services_.ledger.run_to_free(store_row);
   // kConflict: it was stored before, and the first verdict stays.
   // kNotFound: its row could not be stored either; create() is about to end it.
   if (!stored && stored.error().code() == Code::kNotFound)
@@ -382,7 +394,7 @@ void ExecTable::leave(const Exec& exec) {
 Task<void> ExecTable::end_all(Verdict verdict, std::string failure) {
   while (!live_.empty()) {
     std::shared_ptr<Exec> exec = live_.begin()->second.exec;
-    store::ExecRow row = ended_row(exec->row(), verdict, failure, exec->offsets());
+    store::ExecRow row = ended_row(exec->row(), verdict, failure, kept_offsets(*exec));
     if (verdict == Verdict::kOom) row.limits_hit = bit(agent::LimitBit::kMemory);
     auto finished = co_await finish(exec, row);
     if (finished) continue;

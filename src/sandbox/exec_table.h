@@ -118,6 +118,7 @@ class ExecTable {
   Task<Result<void>> carry_out(agent::Frame frame, isolate::AgentLink& link);
   Result<void> handle_output(const agent::Frame& frame);
   void acknowledge_output(isolate::AgentLink& link);
+  void stop_output(const Exec& exec);
   Result<void> handle_input_taken(const agent::Frame& frame);
   Entry* entry_of(uint32_t number);
 

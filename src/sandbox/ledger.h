@@ -7,25 +7,33 @@
 // A number of its sequence is drawn at once. Work whose numbers are drawn in the turn in which it
 // is handed over is done in the order of the numbers.
 //
+// Work that ends or frees something goes by run_to_free(): when the disk is full it is tried again
+// with room that is kept back for it.
+//
 // The work must own what it uses: it may run after its asker has gone. An asker that is cancelled
 // gets its answer all the same, and sees at its next wait that it was.
 #pragma once
 
+#include <errno.h>
+
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include <boost/asio/thread_pool.hpp>
 
 #include "async/pool_job.h"
+#include "store/ballast.h"
 #include "store/catalog.h"
 
 namespace atl::sandbox {
 
 class Ledger {
  public:
-  explicit Ledger(std::unique_ptr<store::Catalog> catalog)
-      : catalog_(std::move(catalog)), thread_(1) {}
+  explicit Ledger(std::unique_ptr<store::Catalog> catalog,
+                  std::optional<store::Ballast> ballast = std::nullopt)
+      : catalog_(std::move(catalog)), ballast_(std::move(ballast)), thread_(1) {}
   ~Ledger() { finish(); }
   // Finishes the work that was asked for. Must be called before the askers' io_context is
   // destroyed, because answers are posted to it.
@@ -37,9 +45,33 @@ class Ledger {
     auto job = [work = std::move(work), &catalog = *catalog_]() mutable { return work(catalog); };
     return run_on(thread_, std::move(job));
   }
+  // The work may be done more than once; what failed has left nothing.
+  template <typename Work>
+  Task<std::invoke_result_t<Work, store::Catalog&>> run_to_free(Work work) {
+    auto job = [work = std::move(work), this]() mutable {
+      auto done = work(*catalog_);
+      while (!done && is_full(done.error()) && ballast_ && ballast_->give_up())
+        done = work(*catalog_);
+      return done;
+    };
+    return run_on(thread_, std::move(job));
+  }
+  // Keeps that room back again, if there is room.
+  Task<void> restore_ballast() {
+    auto job = [this] {
+      if (ballast_) ballast_->restore();
+      return true;
+    };
+    co_await run_on(thread_, std::move(job));
+  }
 
  private:
+  static bool is_full(const Error& error) {
+    return error.code() == Code::kExhausted || error.system_errno() == ENOSPC;
+  }
+
   std::unique_ptr<store::Catalog> catalog_;
+  std::optional<store::Ballast> ballast_;
   boost::asio::thread_pool thread_;
 };
 

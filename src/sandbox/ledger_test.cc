@@ -55,5 +55,29 @@ TEST(Ledger, WorkOfACancelledAskerIsDoneAndTheAskerEndsAfterIt) {
   EXPECT_FALSE(asker.waited);
 }
 
+// A full disk is played by the work; what it is given is real.
+TEST(Ledger, WorkThatFreesIsTriedAgainWithTheRoomThatIsKeptBack) {
+  TestBed bed;
+  std::string path = bed.directory() + "/ballast";
+  auto catalog = store::Catalog::open(bed.directory() + "/another.db");
+  auto ballast = store::Ballast::open(path);
+  ASSERT_TRUE(catalog.ok() && ballast.ok());
+  Ledger ledger(std::move(*catalog), std::move(*ballast));
+  auto needs = [path](uint64_t bytes) {
+    return [path, bytes](store::Catalog&) -> Result<void> {
+      uint64_t given = store::kBallastBytes - std::filesystem::file_size(path);
+      if (given >= bytes) return {};
+      return Error(Code::kExhausted, "database or disk is full");
+    };
+  };
+  auto done = bed.run(ledger.run(needs(1)));
+  EXPECT_FALSE(done.ok()) << "other work gets none of it";
+  done = bed.run(ledger.run_to_free(needs(store::kBallastPieceBytes + 1)));
+  EXPECT_TRUE(done.ok());
+  EXPECT_EQ(std::filesystem::file_size(path), store::kBallastBytes - 2 * store::kBallastPieceBytes);
+  done = bed.run(ledger.run_to_free(needs(store::kBallastBytes + 1)));
+  EXPECT_EQ(done.error().code(), Code::kExhausted);
+}
+
 }  // namespace
 }  // namespace atl::sandbox

@@ -239,7 +239,7 @@ Task<void> Sandbox::fail(std::string failure, Verdict verdict) {
   auto store_state = [row = row_](store::Catalog& catalog) {
     return catalog.sandboxes_of(row).set_state(row.tenant, row.id, "failed", row.failure);
   };
-  auto stored = co_await services_.ledger.run(store_state);
+  auto stored = co_await services_.ledger.run_to_free(store_state);
   if (!stored) log_error("state could not be stored", {{"sandbox", id().view()}, stored.error()});
   contexts_.end_all(verdict);
   co_await execs_.end_all(verdict, failure);

@@ -341,6 +341,9 @@ Task<Result<std::shared_ptr<Sandbox>>> Sandboxes::find_conflict(store::TenantId 
 void Sandboxes::enter(std::shared_ptr<Sandbox> sandbox) {
   const store::SandboxRow& row = sandbox->row();
   if (row.name && row.state != "deleting") names_.emplace(Name(row.tenant, *row.name), row.id);
+  auto owned = services_.outputs.set_owner(row.id, row.tenant);
+  if (!owned)
+    log_warning("its output is of nobody's share", {{"sandbox", row.id.view()}, owned.error()});
   all_.emplace(row.id, std::move(sandbox));
 }
 

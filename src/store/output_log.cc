@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "base/file.h"
 
 namespace atl::store {
@@ -16,6 +17,15 @@ constexpr uint64_t kBlockBytes = 4096;
 constexpr size_t kMaxReadBytes = 16 * 1024 * 1024;
 
 uint64_t blocks_of(uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
+
+// Of the budget: one tenant alone cannot take it from the others.
+constexpr uint64_t kTenantShare = 2;
+
+std::string dropped_name(ExecId exec) { return exec.string() + ".dropped"; }
+
+Error no_room(const std::string& log, const std::string& why) {
+  return Error(Code::kExhausted, "output log " + log + ": " + why);
+}
 
 std::string file_name(ExecId exec, OutputStream stream) {
   constexpr const char* kEndings[] = {".stdout", ".stderr", ".speech", ".marks"};
@@ -68,7 +78,9 @@ bool OutputBudget::grow(uint64_t from_bytes, uint64_t to_bytes) {
   do {
     if (more > 0 && (used > limit_bytes_ || more > limit_bytes_ - used)) return false;
   } while (!used_bytes_.compare_exchange_weak(used, used + more, std::memory_order_relaxed));
-  return true;
+  if (whole_ == nullptr || whole_->grow(from_bytes, to_bytes)) return true;
+  used_bytes_.fetch_sub(more, std::memory_order_relaxed);
+  return false;
 }
 
 void OutputBudget::release(uint64_t bytes) { shrink(bytes, 0); }
@@ -77,10 +89,12 @@ void OutputBudget::shrink(uint64_t from_bytes, uint64_t to_bytes) {
   uint64_t less = blocks_of(from_bytes) - blocks_of(to_bytes);
   uint64_t before = used_bytes_.fetch_sub(less, std::memory_order_relaxed);
   ATOLL_CHECK(before >= less);
+  if (whole_ != nullptr) whole_->shrink(from_bytes, to_bytes);
 }
 
 void OutputBudget::adopt(uint64_t bytes) {
   used_bytes_.fetch_add(blocks_of(bytes), std::memory_order_relaxed);
+  if (whole_ != nullptr) whole_->adopt(bytes);
 }
 
 Result<uint64_t> OutputLog::append(std::string_view bytes) {
@@ -91,10 +105,10 @@ Result<uint64_t> OutputLog::append(std::string_view bytes) {
   if (status.st_nlink == 0) return Error(Code::kNotFound, "output log " + name_ + ": was removed");
   uint64_t old_end = static_cast<uint64_t>(status.st_size);
   uint64_t new_end = old_end + bytes.size();
+  if (!floor_->has_room(bytes.size())) return no_room(name_, "the host's disk is nearly full");
   if (!budget_->grow(old_end, new_end))
-    return Error(Code::kExhausted, "output log " + name_ + ": the budget of " +
-                                       std::to_string(budget_->limit_bytes()) +
-                                       " bytes for all logs is used up");
+    return no_room(name_, "the budget of all logs, or the share in it of " +
+                              std::to_string(budget_->limit_bytes()) + " bytes, is used up");
   auto written = write_all(fd_.get(), bytes);
   if (written) return new_end;
   return take_back(old_end, new_end, std::move(written).error());
@@ -140,18 +154,42 @@ Result<uint64_t> OutputLog::size() const {
 Result<OutputLogs> OutputLogs::open(const std::string& directory, uint64_t budget_bytes) {
   ATOLL_TRY_VOID(make_directory(directory, 0700));
   ATOLL_TRY(Fd fd, open_file(directory, O_RDONLY | O_DIRECTORY));
-  OutputLogs logs(std::move(fd), budget_bytes);
+  OutputLogs logs(std::move(fd), std::make_unique<Shares>(directory, budget_bytes));
   ATOLL_TRY(std::vector<SandboxId> sandboxes, logs.sandboxes());
   for (const SandboxId& sandbox : sandboxes) {
-    ATOLL_TRY(Fd folder, open_at(logs.directory_.get(), sandbox.string(),
-                                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-    ATOLL_TRY(std::vector<std::string> names, names_in(folder.get()));
-    for (const std::string& name : names) {
-      ATOLL_TRY(uint64_t bytes, file_bytes(folder.get(), name));
-      logs.budget_->adopt(bytes);
-    }
+    ATOLL_TRY(uint64_t held, logs.held_by(sandbox));
+    logs.shares_->all.adopt(held);
   }
   return logs;
+}
+
+Result<uint64_t> OutputLogs::held_by(const SandboxId& sandbox) const {
+  auto folder = open_at(directory_.get(), sandbox.string(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!folder && folder.error().code() == Code::kNotFound) return uint64_t{0};
+  if (!folder) return std::move(folder).error();
+  ATOLL_TRY(std::vector<std::string> names, names_in(folder->get()));
+  uint64_t held = 0;
+  for (const std::string& name : names) {
+    ATOLL_TRY(uint64_t bytes, file_bytes(folder->get(), name));
+    held += blocks_of(bytes);
+  }
+  return held;
+}
+
+Result<void> OutputLogs::set_owner(const SandboxId& sandbox, TenantId tenant) {
+  if (tenant == kLocalTenant) return {};
+  ATOLL_TRY(uint64_t held, held_by(sandbox));
+  std::lock_guard lock(shares_->mutex);
+  uint64_t limit = std::max<uint64_t>(shares_->all.limit_bytes() / kTenantShare, 1);
+  OutputBudget& share = shares_->of_tenants.try_emplace(tenant, limit, &shares_->all).first->second;
+  if (shares_->of_sandboxes.emplace(sandbox, &share).second) share.count(held);
+  return {};
+}
+
+OutputBudget& OutputLogs::budget_of(const SandboxId& sandbox) {
+  std::lock_guard lock(shares_->mutex);
+  auto found = shares_->of_sandboxes.find(sandbox);
+  return found == shares_->of_sandboxes.end() ? shares_->all : *found->second;
 }
 
 Result<OutputLog> OutputLogs::open_log(const SandboxId& sandbox, ExecId exec, OutputStream stream) {
@@ -163,7 +201,40 @@ Result<OutputLog> OutputLogs::open_log(const SandboxId& sandbox, ExecId exec, Ou
   // O_APPEND: each write(2) goes to the end, whatever other descriptors of the file exist.
   ATOLL_TRY(Fd file,
             open_regular(folder.get(), file_name(exec, stream), O_RDWR | O_CREAT | O_APPEND));
-  return OutputLog(std::move(file), std::move(name), *budget_);
+  return OutputLog(std::move(file), std::move(name), budget_of(sandbox), shares_->floor);
+}
+
+Result<DroppedOutput> OutputLogs::dropped(const SandboxId& sandbox, ExecId exec) const {
+  DroppedOutput dropped = {};
+  std::string path = sandbox.string() + "/" + dropped_name(exec);
+  auto text = read_file_at(directory_.get(), path);
+  if (!text && text.error().code() == Code::kNotFound) return dropped;
+  if (!text) return std::move(text).error().with_context("read output log");
+  ByteReader reader(*text);
+  for (uint64_t& bytes : dropped) bytes = reader.u64();
+  // Made and not written: nothing had been acknowledged yet.
+  if (!reader.done() && !text->empty())
+    return Error(Code::kCorrupt, "output log " + path + ": has another length");
+  return reader.done() ? dropped : DroppedOutput{};
+}
+
+Result<void> OutputLogs::set_dropped(const SandboxId& sandbox, ExecId exec,
+                                     const DroppedOutput& dropped) {
+  std::string id = sandbox.string();
+  if (mkdirat(directory_.get(), id.c_str(), 0700) != 0 && errno != EEXIST)
+    return Error::system("mkdir output logs " + id);
+  ATOLL_TRY(Fd folder, open_at(directory_.get(), id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  ATOLL_TRY(Fd file, open_regular(folder.get(), dropped_name(exec), O_RDWR | O_CREAT));
+  ATOLL_TRY(uint64_t before, file_bytes(folder.get(), dropped_name(exec)));
+  std::string text;
+  ByteWriter writer(text);
+  for (uint64_t bytes : dropped) writer.u64(bytes);
+  ssize_t written = pwrite(file.get(), text.data(), text.size(), 0);
+  if (written < 0) return Error::system("write output log " + id + "/" + dropped_name(exec));
+  // A block that holds what is true is kept, whatever the budget.
+  if (before == 0) budget_of(sandbox).adopt(text.size());
+  if (static_cast<size_t>(written) == text.size()) return {};
+  return Error::from_errno("write output log " + id + "/" + dropped_name(exec), ENOSPC);
 }
 
 Result<std::optional<OutputLog>> OutputLogs::find_log(const SandboxId& sandbox, ExecId exec,
@@ -175,23 +246,33 @@ Result<std::optional<OutputLog>> OutputLogs::find_log(const SandboxId& sandbox, 
   auto file = open_regular(folder->get(), file_name(exec, stream), O_RDONLY);
   if (!file && file.error().code() == Code::kNotFound) return std::optional<OutputLog>();
   if (!file) return std::move(file).error();
-  return std::optional(OutputLog(std::move(*file), std::move(name), *budget_));
+  return std::optional(
+      OutputLog(std::move(*file), std::move(name), budget_of(sandbox), shares_->floor));
 }
 
 Result<void> OutputLogs::remove_sandbox_logs(const SandboxId& sandbox) {
   std::string id = sandbox.string();
+  OutputBudget& budget = budget_of(sandbox);
+  auto forget = [&] {
+    std::lock_guard lock(shares_->mutex);
+    shares_->of_sandboxes.erase(sandbox);
+  };
   auto folder = open_at(directory_.get(), id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!folder && folder.error().code() == Code::kNotFound) return {};
+  if (!folder && folder.error().code() == Code::kNotFound) {
+    forget();
+    return {};
+  }
   if (!folder) return std::move(folder).error();
   ATOLL_TRY(std::vector<std::string> names, names_in(folder->get()));
   for (const std::string& name : names) {
     ATOLL_TRY(uint64_t bytes, file_bytes(folder->get(), name));
     if (unlinkat(folder->get(), name.c_str(), 0) != 0)
       return Error::system("remove output log " + id + "/" + name);
-    budget_->release(bytes);
+    budget.release(bytes);
   }
   if (unlinkat(directory_.get(), id.c_str(), AT_REMOVEDIR) != 0)
     return Error::system("remove output logs " + id);
+  forget();
   return {};
 }
 

@@ -116,6 +116,52 @@ TEST_F(OutputLogTest, BudgetIsSharedAndCountedInBlocks) {
   EXPECT_EQ(logs_.used_bytes(), 3 * kBlock);
 }
 
+TEST_F(OutputLogTest, NothingIsAppendedThatWouldFillTheDiskFurtherThanItMay) {
+  OutputLog log = open_log();
+  ASSERT_TRUE(log.append("x").ok());
+  logs_.keep_free(1ull << 60);
+  auto refused = log.append("y");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::kExhausted);
+  EXPECT_EQ(log.size().value(), 1u);
+  EXPECT_EQ(logs_.used_bytes(), kBlock);
+  logs_.keep_free(0);
+  EXPECT_TRUE(log.append("y").ok());
+}
+
+TEST_F(OutputLogTest, OneTenantMayHaveHalfOfTheBudget) {
+  reopen(4 * kBlock);
+  SandboxId other = SandboxId::draw();
+  ASSERT_TRUE(logs_.set_owner(sandbox_, *TenantId::from_number(2)).ok());
+  ASSERT_TRUE(logs_.set_owner(other, *TenantId::from_number(3)).ok());
+  ASSERT_TRUE(open_log().append(std::string(2 * kBlock, 'x')).ok());
+  EXPECT_EQ(open_log(OutputStream::kStderr).append("x").error().code(), Code::kExhausted);
+  OutputLog log = logs_.open_log(other, exec_, OutputStream::kStdout).value();
+  ASSERT_TRUE(log.append(std::string(2 * kBlock, 'x')).ok());
+  // Counted again after a restart, and free again when it is removed.
+  reopen(4 * kBlock);
+  ASSERT_TRUE(logs_.set_owner(sandbox_, *TenantId::from_number(2)).ok());
+  EXPECT_FALSE(open_log(OutputStream::kStderr).append("x").ok());
+  ASSERT_TRUE(logs_.remove_sandbox_logs(sandbox_).ok());
+  EXPECT_EQ(logs_.used_bytes(), 2 * kBlock);
+  ASSERT_TRUE(logs_.set_owner(sandbox_, *TenantId::from_number(2)).ok());
+  EXPECT_TRUE(open_log().append(std::string(2 * kBlock, 'x')).ok());
+}
+
+TEST_F(OutputLogTest, WhatWasDroppedIsKnownAfterARestart) {
+  EXPECT_EQ(logs_.dropped(sandbox_, exec_).value(), DroppedOutput{});
+  ASSERT_TRUE(logs_.set_dropped(sandbox_, exec_, {1, 2, 3}).ok());
+  ASSERT_TRUE(logs_.set_dropped(sandbox_, exec_, {4, 5, 1ull << 40}).ok());
+  EXPECT_EQ(logs_.used_bytes(), kBlock);
+  reopen(kNoLimit);
+  DroppedOutput expected = {4, 5, 1ull << 40};
+  EXPECT_EQ(logs_.dropped(sandbox_, exec_).value(), expected);
+  EXPECT_EQ(logs_.used_bytes(), kBlock);
+  ASSERT_TRUE(logs_.remove_sandbox_logs(sandbox_).ok());
+  EXPECT_EQ(logs_.used_bytes(), 0u);
+  EXPECT_TRUE(std::filesystem::is_empty(path_));
+}
+
 TEST_F(OutputLogTest, BudgetCountsWhatWasThereBefore) {
   ASSERT_TRUE(open_log().append(std::string(2 * kBlock, 'x')).ok());
   reopen(kBlock);
