@@ -19,11 +19,11 @@ void DiskFloor::set(uint64_t floor_bytes) {
   looked_at_ = {};
 }
 
-bool DiskFloor::has_room(uint64_t bytes) {
+bool DiskFloor::has_room(uint64_t bytes, uint64_t left_bytes) {
   std::lock_guard lock(mutex_);
   if (floor_bytes_ == 0) return true;
   if (std::chrono::steady_clock::now() >= looked_at_ + kStale) look();
-  if (bytes > room_bytes_) return false;
+  if (bytes > room_bytes_ || left_bytes > room_bytes_ - bytes) return false;
   room_bytes_ -= bytes;
   return true;
 }

@@ -16,8 +16,9 @@ class DiskFloor {
       : directory_(std::move(directory)), floor_bytes_(floor_bytes) {}
 
   void set(uint64_t floor_bytes);
-  // False: those bytes would come out of what must stay free, or the disk cannot be asked.
-  bool has_room(uint64_t bytes);
+  // False: those bytes would come out of what must stay free, or what would be left above that is
+  // less than `left_bytes`, or the disk cannot be asked.
+  bool has_room(uint64_t bytes, uint64_t left_bytes = 0);
 
  private:
   void look();

@@ -105,7 +105,10 @@ Result<uint64_t> OutputLog::append(std::string_view bytes) {
   if (status.st_nlink == 0) return Error(Code::kNotFound, "output log " + name_ + ": was removed");
   uint64_t old_end = static_cast<uint64_t>(status.st_size);
   uint64_t new_end = old_end + bytes.size();
-  if (!floor_->has_room(bytes.size())) return no_room(name_, "the host's disk is nearly full");
+  // One tenant leaves as much as it has: however many fill the disk, the next one finds room.
+  uint64_t left = budget_->is_share() ? budget_->used_bytes() : 0;
+  if (!floor_->has_room(bytes.size(), left))
+    return no_room(name_, "the host's disk is nearly full");
   if (!budget_->grow(old_end, new_end))
     return no_room(name_, "the budget of all logs, or the share in it of " +
                               std::to_string(budget_->limit_bytes()) + " bytes, is used up");

@@ -5,8 +5,8 @@
 // death of this process, not that of the machine.
 //
 // All logs of a host share one budget in bytes, counted in whole disk blocks, because a flood of
-// tiny logs fills the disk as well; those of one tenant may have half of it, but for the operator's
-// own. Nothing is appended
+// tiny logs fills the disk as well; those of one tenant may have half of it, and of the room that
+// there is, but for the operator's own. Nothing is appended
 // that would leave less of the disk free than must be. OutputLogs may be used by several threads at
 // once; one OutputLog by one thread at a time. An OutputLog must not outlive the OutputLogs it came
 // from.
@@ -48,6 +48,7 @@ class OutputBudget {
   // What `whole` counts already.
   void count(uint64_t block_bytes) { used_bytes_.fetch_add(block_bytes); }
 
+  bool is_share() const { return whole_ != nullptr; }
   uint64_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
   uint64_t limit_bytes() const { return limit_bytes_; }
 
