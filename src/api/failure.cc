@@ -169,6 +169,9 @@ constexpr Advice kAdvice[] = {
     {"warden_unavailable", 503, "try again; the supervisor restarts the warden"},
     {"agent_unavailable", 503, "try again"},
     {"isolate_failed", 503, "try again; `atoll status` and the log of atoll-warden say more"},
+    {"pool_unavailable", 503,
+     "try again; the layer pool is mounted anew as soon as the disk beneath it allows, "
+     "GET /readyz says more"},
     {"not_ready", 503, "try again in a moment; atolld is taking up its sandboxes"},
     {"malformed_request", 400, "send well-formed HTTP/1.1"},
     {"request_timeout", 408, "send the whole request without long pauses"},

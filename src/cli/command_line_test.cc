@@ -55,6 +55,7 @@ TEST(CommandLine, RestartReplacesBothUnlessOneIsNamed) {
   EXPECT_EQ(parsed<UpCommand>({"up"}).stop, UpCommand::Stop::kRemoves);
   EXPECT_EQ(parsed<UpCommand>({"up", "--keep"}).stop, UpCommand::Stop::kKeeps);
   EXPECT_EQ(parsed<UpCommand>({"up", "--kvm-trial", "0"}).kvm_trial_seconds, 0);
+  EXPECT_EQ(parsed<UpCommand>({"up", "--pool-size", "2GiB"}).pool_bytes, 2ull << 30);
   EXPECT_EQ(parsed<UpCommand>({"up"}).kvm_trial_seconds, std::nullopt);
   EXPECT_EQ(parsed<UpCommand>({"up", "--gvisor-platform", "ptrace"}).gvisor_platform, "ptrace");
   EXPECT_EQ(parsed<UpCommand>({"up"}).gvisor_platform, "");

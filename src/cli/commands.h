@@ -29,6 +29,7 @@ struct UpCommand {
   Mode mode = Mode::kForeground;
   Reach reach = Reach::kLoopbackOnly;
   bool warm_pool = true;
+  uint64_t pool_bytes = 0;  // of one that has to be made; 0: as much as is sensible
   std::optional<int> kvm_trial_seconds = {};
   std::string gvisor_platform = {};  // or the first that runs
   Stop stop = Stop::kRemoves;        // what SIGTERM does to sandboxes

@@ -7,6 +7,8 @@
 namespace atl::cli {
 namespace {
 
+constexpr uint64_t kLeastPoolBytes = 256ull << 20;
+
 void add_up(CLI::App& app, Typed& typed) {
   app.add_flag("--detach", typed.detach, "Return when it is ready and leave it running");
   app.add_option("--listen", typed.listen, "Where to listen")
@@ -20,6 +22,10 @@ void add_up(CLI::App& app, Typed& typed) {
       ->type_name("FILE");
   app.add_option("--tls-key", typed.tls.key, "Its key, PEM")->type_name("FILE");
   app.add_flag("--allow-remote", typed.allow_remote, "Allow an address that other hosts can reach");
+  app.add_option("--pool-size", typed.pool_size,
+                 "How much of the disk a new layer pool takes (default: half of what is free, at "
+                 "most 64GiB)")
+      ->type_name("SIZE");
   app.add_flag("--no-warm-pool", typed.no_warm_pool, "Keep no isolates ready for creates");
   app.add_option(
          "--kvm-trial", typed.kvm_trial,
@@ -100,6 +106,11 @@ Result<Command> make_up(const Typed& typed, const CLI::App&) {
   if (typed.detach) up.mode = UpCommand::Mode::kDetached;
   if (typed.allow_remote) up.reach = UpCommand::Reach::kAnywhere;
   up.warm_pool = !typed.no_warm_pool;
+  if (!typed.pool_size.empty()) {
+    ATOLL_TRY(up.pool_bytes, parse_size(typed.pool_size));
+    if (up.pool_bytes < kLeastPoolBytes)
+      return Error(Code::kInvalid, "--pool-size must be at least 256MiB");
+  }
   up.kvm_trial_seconds = typed.kvm_trial;
   up.gvisor_platform = typed.gvisor_platform;
   if (typed.keep) up.stop = UpCommand::Stop::kKeeps;

@@ -97,6 +97,9 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
     builder.arguments.insert(builder.arguments.end(), {"--go-proxy", proxy});
   if (plan.up.reach == UpCommand::Reach::kAnywhere) daemon.arguments.push_back("--allow-remote");
   if (!plan.up.warm_pool) daemon.arguments.push_back("--no-warm-pool");
+  if (plan.up.pool_bytes != 0)
+    warden.arguments.insert(warden.arguments.end(),
+                            {"--pool-bytes", std::to_string(plan.up.pool_bytes)});
   add_trials(plan.up, daemon.arguments);
   plan.up.tls.append_to(daemon.arguments);
   warden.heartbeat_directory = builder.heartbeat_directory = places.run;
@@ -173,6 +176,8 @@ std::vector<std::string> arguments_to_resume(const UpPlan& plan, int programs) {
   if (plan.up.reach == UpCommand::Reach::kAnywhere) arguments.push_back("--allow-remote");
   if (plan.up.stop == UpCommand::Stop::kKeeps) arguments.push_back("--keep");
   if (!plan.up.warm_pool) arguments.push_back("--no-warm-pool");
+  if (plan.up.pool_bytes != 0)
+    arguments.insert(arguments.end(), {"--pool-size", std::to_string(plan.up.pool_bytes)});
   add_trials(plan.up, arguments);
   plan.up.tls.append_to(arguments);
   if (plan.up.mode == UpCommand::Mode::kDetached) arguments.push_back("--detach");

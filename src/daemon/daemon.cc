@@ -43,6 +43,7 @@
 #include "base/crash_point.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/host_watch.h"
 #include "daemon/rounds.h"
 #include "isolate/jail_driver.h"
 #include "linux/lock_file.h"
@@ -332,6 +333,8 @@ Result<void> run_daemon(const Options& options) {
   ATOLL_TRY_VOID(publish(options, router, server->port()));
 
   sandbox::WallTrials trials(services, templates, trial_plan(options));
+  HostWatch watch(health, driver, ledger, options.state_directory);
+  watch.begin(context.get_executor());
   // detached: these are the daemon's own life and end with context.stop()
   spawn(context.get_executor(), serve(*server, context));
   if (tls) spawn(context.get_executor(), tls->run());

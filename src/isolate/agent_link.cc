@@ -40,6 +40,14 @@ AgentLink::AgentLink(AgentSocket socket) : shared_(std::make_shared<Shared>(std:
 
 AgentLink::~AgentLink() { close(); }
 
+bool AgentLink::is_up() const {
+  if (shared_->closed) return false;
+  char byte = 0;
+  ssize_t count =
+      recv(shared_->socket.native_handle(), &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+  return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
 void AgentLink::close() {
   if (shared_->closed) return;
   shared_->closed = true;

@@ -33,6 +33,8 @@ class AgentLink {
   Task<Result<void>> send_with(std::string frame, int descriptor);
   // Returns when little is queued; false when `deadline` came first or the link is closed.
   Task<bool> wait_room(std::chrono::steady_clock::time_point deadline);
+  // False: the agent has closed its end, or died, which only a reader would notice else.
+  bool is_up() const;
   void close();
 
  private:

@@ -135,8 +135,9 @@ Result<void> to_result(const warden::Reply& reply, std::string_view what) {
   std::string operation =
       std::string(what) + ": step " + std::string(warden::step_name(reply.step));
   Error cause = Error::from_errno(operation, reply.system_errno);
+  bool no_pool = reply.step == warden::Step::kPool;
   return Error(Code::kUnavailable, cause.message(), reply.system_errno)
-      .with_reason("isolate_failed");
+      .with_reason(no_pool ? "pool_unavailable" : "isolate_failed");
 }
 
 }  // namespace

@@ -4,12 +4,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "linux/loop_device.h"
 
 namespace atl::linux {
@@ -57,9 +61,32 @@ Result<void> create_btrfs_file(const std::string& path, uint64_t bytes) {
   ATOLL_TRY(Fd file, open_file(temporary, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
     return Error::system("truncate " + temporary);
+  auto allocated = allocate_whole_file(file.get(), 0);
+  if (!allocated && allocated.error().system_errno() != EOPNOTSUPP) {
+    (void)unlink(temporary.c_str());
+    return std::move(allocated).error().with_context("make " + temporary);
+  }
+  if (!allocated) log_warning("the file may find no room on its disk", {allocated.error()});
   ATOLL_TRY_VOID(make_btrfs(temporary));
   if (fsync(file.get()) != 0) return Error::system("fsync " + temporary);
   if (rename(temporary.c_str(), path.c_str()) != 0) return Error::system("rename " + temporary);
+  return {};
+}
+
+Result<void> allocate_whole_file(int file, uint64_t left_bytes) {
+  constexpr uint64_t kStatBlock = 512;
+  struct stat status;
+  struct statvfs space;
+  if (fstat(file, &status) != 0 || fstatvfs(file, &space) != 0) return Error::system("stat a file");
+  auto length = static_cast<uint64_t>(status.st_size);
+  uint64_t has = std::min(length, static_cast<uint64_t>(status.st_blocks) * kStatBlock);
+  // What fails half-way keeps what it got, which would be the end of whoever else needs a little.
+  if (has < length && length - has + left_bytes > space.f_bavail * space.f_frsize)
+    return Error::from_errno("allocate " + std::to_string(length - has) + " bytes", ENOSPC);
+  // Not posix_fallocate(), which would write all of it where the file system cannot.
+  while (fallocate(file, 0, 0, status.st_size) != 0)
+    if (errno != EINTR)
+      return Error::system("allocate " + std::to_string(status.st_size) + " bytes");
   return {};
 }
 

@@ -8,9 +8,13 @@
 
 namespace atl::linux {
 
-// A sparse file with an empty file system. Under another name until it is whole: a crash in the
-// middle leaves no half of one.
+// A file of so many bytes of disk with an empty file system. Under another name until it is whole:
+// a crash in the middle leaves no half of one.
 Result<void> create_btrfs_file(const std::string& path, uint64_t bytes);
+
+// Gives an open file blocks for all its length, if that leaves so many bytes of the disk free; else
+// it stays as it is, and the error is ENOSPC. EOPNOTSUPP: its file system cannot.
+Result<void> allocate_whole_file(int file, uint64_t left_bytes);
 
 // In bytes, of the file system that `directory` is on.
 Result<uint64_t> half_of_free_space(const std::string& directory);

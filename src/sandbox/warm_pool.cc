@@ -54,10 +54,16 @@ isolate::WallLimits default_limits(const store::TemplateDefaults& defaults) {
   return limits;
 }
 
+// While it waited: nobody reads what its agent says.
+bool has_died(const WarmIsolate& isolate) {
+  return isolate.agent.link && !isolate.agent.link->is_up();
+}
+
 // What cannot be changed once an isolate is up.
 bool can_become(const WarmIsolate& isolate, const store::SandboxRow& row, const Basis& basis) {
   isolate::WallLimits wanted = limits_of(row).wall;
   if (basis.monitor && isolate.limits != wanted) return false;
+  if (has_died(isolate)) return false;
   return isolate.basis == basis && isolate.limits.open_files == wanted.open_files &&
          isolate.limits.on_oom == wanted.on_oom && wanted.required_extras == 0;
 }
@@ -207,7 +213,9 @@ size_t WarmPool::wanted(Pool& pool) const {
 }
 
 std::optional<WarmIsolate> WarmPool::take_spare(Pool& pool) {
-  auto is_old = [&pool](const WarmIsolate& isolate) { return isolate.basis != pool.basis; };
+  auto is_old = [&pool](const WarmIsolate& isolate) {
+    return isolate.basis != pool.basis || has_died(isolate);
+  };
   auto chosen = std::find_if(pool.ready.begin(), pool.ready.end(), is_old);
   if (chosen == pool.ready.end() && pool.ready.size() > wanted(pool)) chosen = pool.ready.begin();
   if (chosen == pool.ready.end()) return std::nullopt;

@@ -71,6 +71,8 @@ void remove(const Host& host, const Request& request, Reply& reply) {
     return fail(reply, Step::kLayer, kept.error());
   report(reply, Step::kRecord, remove_isolate(host, id));
   if (reply.status != Status::kOk) return;
+  if (!keeps) report(reply, Step::kPool, check_pool(host));
+  if (reply.status != Status::kOk) return;
   report(reply, Step::kLayer, keeps ? kept : remove_kept_layer(host, id));
 }
 
@@ -139,6 +141,21 @@ void network(const Host& host, const Request& request, Reply& reply, std::vector
   hand_over(std::move(*sockets), fds);
 }
 
+// What is about files that are kept. A list of what there is must never be short.
+bool needs_pool(Operation operation) {
+  switch (operation) {
+    case Operation::kSnapshot:
+    case Operation::kRemoveSnapshot:
+    case Operation::kListSnapshots:
+    case Operation::kCreateVolume:
+    case Operation::kRemoveVolume:
+    case Operation::kListVolumes:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // With simple quotas nobody charges a layer for what it began with.
 Message as_charged(const Host& host, Message message) {
   Request& request = message.request;
@@ -171,6 +188,8 @@ Answer serve_request(const Host& host, const Message& received) {
   Reply reply = make_reply(request, Status::kOk);
   std::string more;
   std::vector<Fd> fds;
+  if (needs_pool(request.operation)) report(reply, Step::kPool, check_pool(host));
+  if (reply.status != Status::kOk) return {encode_reply(reply), {}};
   switch (request.operation) {
     case Operation::kProbe:
       probe(host, reply);

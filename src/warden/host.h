@@ -1,11 +1,12 @@
-// Host: what every launch and removal shares. Built once at start-up; read-only afterwards, so that
-// the forked helpers can use their copy of it.
+// Host: what every launch and removal shares. Built once at start-up; read-only afterwards, but for
+// the pool, so that the forked helpers can use their copy of it.
 //
 //   S/images/<digest>.erofs   S/pool.btrfs
 //   R/warden.lock  R/warden.sock  R/isolates/<id>/  R/agents/<id>  R/images/<digest>/  R/pool/
 //   R/devices/  R/machine-devices/  R/masks/  R/tools/  S/receipt.key  S/receipt.pub
 #pragma once
 
+#include <errno.h>
 #include <sys/types.h>
 
 #include <string>
@@ -13,8 +14,8 @@
 #include "base/fd.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "linux/btrfs_pool.h"
 #include "linux/cgroup_tree.h"
-#include "linux/subvolume.h"
 #include "warden/options.h"
 
 namespace atl::warden {
@@ -32,7 +33,9 @@ struct Host {
   Fd agents;         // R/agents
   Fd images;         // R/images: mount points
   Fd stored_images;  // S/images
-  Fd pool;           // root of the mounted pool
+  Fd pool;           // root of the mounted pool; not open: it is not to be had, see pool_watch.h
+  int pool_errno = ENODEV;  // why not
+  uint64_t pool_bytes = 0;  // of one that has to be made; 0: chosen from the free space
   linux::BtrfsQuotas pool_quotas = linux::BtrfsQuotas::kNone;
   dev_t pool_device = 0;  // the loop device under it
   Fd devices;             // the mount that every isolate gets a clone of as /dev
@@ -40,6 +43,7 @@ struct Host {
   Fd masks;               // the mount whose files cover those of /proc
   Fd agent_binary;        // sealed memfd
 
+  linux::PoolPlace pool_place() const { return {state_dir, run_dir + "/pool"}; }
   std::string group_path(const std::string& hierarchy, const SandboxId& id) const {
     return parent_group_path(hierarchy) + "/" + id.string();
   }

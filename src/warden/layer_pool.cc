@@ -1,50 +1,16 @@
 #include "warden/layer_pool.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "base/file.h"
-#include "base/log.h"
-#include "linux/btrfs_file.h"
+#include "linux/btrfs_pool.h"
 #include "linux/file_tree.h"
 #include "linux/layer_parts.h"
-#include "linux/loop_device.h"
-#include "linux/mounts.h"
-#include "linux/quota_groups.h"
-#include "linux/root_file.h"
 #include "linux/subvolume.h"
 
 namespace atl::warden {
 namespace {
-
-// The blocks of removed layers are freed by a thread that wakes after a commit, so the interval is
-// how long they stay taken. With the kernel's 30 s, thousands of dead layers would pile up in a
-// busy pool.
-constexpr const char* kPoolOptions = "commit=5";
-
-std::string pool_file(const Host& host) { return host.state_dir + "/pool.btrfs"; }
-std::string pool_mount(const Host& host) { return host.run_dir + "/pool"; }
-
-Result<void> create_pool_file(const Host& host, uint64_t bytes) {
-  if (bytes == 0) {
-    ATOLL_TRY(uint64_t half, linux::half_of_free_space(host.state_dir));
-    bytes = std::min(half, kMaxDefaultPoolBytes) / 4096 * 4096;
-  }
-  if (bytes < kMinPoolBytes)
-    return Error(Code::kExhausted, "the layer pool would have less than 256 MiB", ENOSPC);
-  ATOLL_TRY_VOID(linux::create_btrfs_file(pool_file(host), bytes));
-  log_info("layer pool made", {{"file", pool_file(host)}, {"bytes", bytes}});
-  return {};
-}
-
-Result<Fd> open_pool_file(const Host& host) {
-  ATOLL_TRY(Fd state, open_file(host.state_dir, O_PATH | O_DIRECTORY));
-  return linux::open_root_file(state.get(), "pool.btrfs", O_RDWR);
-}
 
 std::string kept_name(const SandboxId& id) { return "p" + id.string().substr(1); }
 
@@ -62,38 +28,27 @@ Result<void> renew_layer(const Host& host, const SandboxId& id, uint64_t limit_b
 
 }  // namespace
 
-bool pool_exists(const Host& host) { return access(pool_file(host).c_str(), F_OK) == 0; }
+Result<void> mount_pool(Host& host) {
+  ATOLL_TRY_VOID(linux::mount_pool(host.pool_place(), host.pool_bytes));
+  return open_pool(host);
+}
 
-Result<void> mount_pool(Host& host, uint64_t bytes) {
-  if (!pool_exists(host)) ATOLL_TRY_VOID(create_pool_file(host, bytes));
-  ATOLL_TRY(Fd file, open_pool_file(host));
-  ATOLL_TRY(auto device, linux::share_loop_device(file.get(), linux::LoopAccess::kReadWrite));
-  ATOLL_TRY_VOID(make_directory(pool_mount(host), 0700));
-  ATOLL_TRY_VOID(linux::mount_btrfs(device.path, pool_mount(host), kPoolOptions));
-  ATOLL_TRY(host.pool, open_file(pool_mount(host), O_RDONLY | O_DIRECTORY));
-  struct stat status;
-  if (fstat(device.fd.get(), &status) != 0) return Error::system("stat " + device.path);
-  host.pool_device = status.st_rdev;
-  auto quotas = linux::enable_btrfs_quotas(host.pool.get());
-  host.pool_quotas = quotas ? *quotas : linux::BtrfsQuotas::kNone;
-  if (!quotas) log_error("launches will be refused", {quotas.error()});
-  return linux::remove_stale_quota_groups(host.pool.get());
+Result<void> open_pool(Host& host) {
+  ATOLL_TRY(linux::MountedPool pool, linux::open_pool(host.pool_place()));
+  host.pool_device = pool.device;
+  host.pool_quotas = pool.quotas;
+  host.pool = std::move(pool.root);
+  return {};
 }
 
 Result<void> unmount_pool(Host& host) {
   host.pool.reset();
-  ATOLL_TRY_VOID(linux::unmount_if_mounted(pool_mount(host)));
-  if (!pool_exists(host)) return {};
-  ATOLL_TRY(Fd file, open_pool_file(host));
-  return linux::await_detached(file.get());
+  return linux::unmount_pool(host.pool_place());
 }
 
 Result<void> check_pool(const Host& host) {
-  if (!host.pool) return Error::from_errno("the layer pool is not mounted", ENODEV);
-  ATOLL_TRY(uint64_t magic, linux::file_system_magic(pool_mount(host)));
-  if (magic != linux::kBtrfsMagic)
-    return Error::from_errno("the layer pool is not mounted", ENODEV);
-  return {};
+  if (!host.pool) return Error::from_errno("the layer pool is not mounted", host.pool_errno);
+  return linux::check_pool(host.pool_place());
 }
 
 Result<void> create_layer(const Host& host, const SandboxId& id, const Request& request) {
@@ -127,7 +82,7 @@ Result<Fd> open_layer(const Host& host, const SandboxId& id) {
 }
 
 Result<void> remove_kept_layer(const Host& host, const SandboxId& id) {
-  if (!host.pool) return {};
+  ATOLL_TRY_VOID(check_pool(host));
   return linux::remove_subvolume(host.pool.get(), kept_name(id));
 }
 
@@ -136,8 +91,10 @@ Result<void> keep_layer(const Host& host, const SandboxId& id) {
 }
 
 Result<void> remove_layer(const Host& host, const SandboxId& id) {
-  if (!host.pool) return {};  // there is no pool, so there is no layer
-  return linux::remove_subvolume(host.pool.get(), id.string());
+  if (!check_pool(host)) return {};
+  auto removed = linux::remove_subvolume(host.pool.get(), id.string());
+  if (!removed && !check_pool(host)) return {};  // it is read-only since
+  return removed;
 }
 
 }  // namespace atl::warden

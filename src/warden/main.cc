@@ -9,7 +9,6 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
-#include "warden/layer_pool.h"
 #include "warden/options.h"
 #include "warden/removal.h"
 #include "warden/service.h"
@@ -24,10 +23,7 @@ Result<void> run(const warden::Options& options) {
   ATOLL_TRY(warden::Host host, warden::open_host(options));
   ATOLL_TRY(auto lock, warden::take_lock(host));
   ATOLL_TRY_VOID(warden::enter_own_namespaces());
-  if (options.mode == warden::Mode::kRemoveAll) {
-    if (warden::pool_exists(host)) ATOLL_TRY_VOID(warden::mount_pool(host, 0));
-    return warden::remove_all(host);
-  }
+  if (options.mode == warden::Mode::kRemoveAll) return warden::remove_all(host);
   watch_crash_directory(options.run_dir, "atoll-warden");
   ATOLL_TRY_VOID(warden::prepare(host, options));
   ATOLL_TRY_VOID(warden::drop_capabilities());

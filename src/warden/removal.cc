@@ -33,6 +33,30 @@ Result<void> free_what_it_held(const Host& host, const SandboxId& id) {
   return remove_listener(host, id);
 }
 
+std::vector<std::string> group_directories(const Host& host) {
+  std::vector<std::string> directories;
+  if (!host.cgroups.v2.empty()) directories.push_back(host.parent_group_path(host.cgroups.v2));
+  for (const std::string& hierarchy : host.cgroups.v1)
+    if (!hierarchy.empty()) directories.push_back(host.parent_group_path(hierarchy));
+  return directories;
+}
+
+Result<std::set<SandboxId>> find_in(const std::vector<std::string>& directories) {
+  std::set<SandboxId> found;
+  for (const std::string& directory : directories) {
+    ATOLL_TRY(auto ids, list_ids<SandboxId>(directory));
+    found.insert(ids.begin(), ids.end());
+  }
+  return found;
+}
+
+void mount_to_remove(Host& host) {
+  if (!linux::pool_exists(host.pool_place())) return;
+  auto mounted = unmount_pool(host);
+  if (mounted) mounted = mount_pool(host);
+  if (!mounted) log_warning("layers are left for the next start", {mounted.error()});
+}
+
 }  // namespace
 
 Result<void> remove_isolate(const Host& host, const SandboxId& id) {
@@ -48,18 +72,16 @@ Result<void> remove_isolate(const Host& host, const SandboxId& id, RecordLock re
   return remove_record(host, id);
 }
 
+Result<void> end_all_isolates(const Host& host) {
+  ATOLL_TRY(std::set<SandboxId> found, find_in(group_directories(host)));
+  for (const SandboxId& id : found) ATOLL_TRY_VOID(remove_groups(host, id));
+  return {};
+}
+
 Result<void> remove_strays(const Host& host) {
-  std::set<SandboxId> found;
-  for (const std::string& directory : {host.parent_group_path(host.cgroups.v2),
-                                       host.run_dir + "/pool", host.run_dir + "/agents"}) {
-    ATOLL_TRY(auto ids, list_ids<SandboxId>(directory));
-    found.insert(ids.begin(), ids.end());
-  }
-  for (const std::string& hierarchy : host.cgroups.v1) {
-    if (hierarchy.empty()) continue;
-    ATOLL_TRY(auto ids, list_ids<SandboxId>(host.parent_group_path(hierarchy)));
-    found.insert(ids.begin(), ids.end());
-  }
+  std::vector<std::string> directories = group_directories(host);
+  directories.insert(directories.end(), {host.run_dir + "/pool", host.run_dir + "/agents"});
+  ATOLL_TRY(std::set<SandboxId> found, find_in(directories));
   for (const SandboxId& id : found) {
     if (record_exists(host, id)) continue;
     log_warning("removing what has no record", {{"sandbox", id.view()}});
@@ -69,6 +91,8 @@ Result<void> remove_strays(const Host& host) {
 }
 
 Result<void> remove_all(Host& host) {
+  ATOLL_TRY_VOID(end_all_isolates(host));
+  mount_to_remove(host);
   ATOLL_TRY(auto ids, list_records(host));
   for (const SandboxId& id : ids) ATOLL_TRY_VOID(remove_isolate(host, id));
   ATOLL_TRY_VOID(remove_strays(host));

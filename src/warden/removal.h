@@ -14,10 +14,15 @@ namespace atl::warden {
 Result<void> remove_isolate(const Host& host, const SandboxId& id);
 Result<void> remove_isolate(const Host& host, const SandboxId& id, RecordLock record);
 
+// Ends what runs in all of them, and leaves the rest.
+Result<void> end_all_isolates(const Host& host);
+
 // What a crash or a reboot left without a record: groups, layers, sockets, uid ranges.
 Result<void> remove_strays(const Host& host);
 
-// Everything of this Atoll, also its parent groups and mounts. No warden may be serving.
+// Everything of this Atoll, also its parent groups and mounts. No warden may be serving. What runs
+// ends first, because a pool that is broken can be mounted only when nobody holds it any more;
+// where it cannot all the same, its layers are left for the next start.
 Result<void> remove_all(Host& host);
 
 }  // namespace atl::warden

@@ -36,6 +36,7 @@ Result<void> Service::run() {
   ATOLL_TRY_VOID(open_sockets());
   log_info("serving", {{"run_dir", host_.run_dir}, {"client_uid", host_.client_uid}});
   while (!stopping_ || !helpers_.empty()) ATOLL_TRY_VOID(wait_and_dispatch());
+  pool_watch_.stop();
   log_info("stopped");
   return {};
 }
@@ -76,10 +77,11 @@ Result<void> Service::wait_and_dispatch() {
         {.fd = reading ? connection.socket.get() : -1, .events = POLLIN, .revents = 0});
     numbers.push_back(connection.number);
   }
-  if (poll(waiting.data(), waiting.size(), -1) < 0) {
+  if (poll(waiting.data(), waiting.size(), pool_watch_.ms_to_look()) < 0) {
     if (errno == EINTR) return {};
     return Error::system("poll");
   }
+  watch_pool();
   if (waiting[0].revents != 0) take_signals();
   if (waiting[1].revents != 0) accept_connection();
   if (waiting[2].revents != 0) heartbeat_->beat();
@@ -108,6 +110,7 @@ void Service::reap() {
   while (true) {
     pid_t pid = waitpid(-1, &status, WNOHANG);
     if (pid <= 0) return;
+    if (pool_watch_.ended(pid, status)) continue;
     auto helper = std::find_if(helpers_.begin(), helpers_.end(),
                                [pid](const Errand& one) { return one.pid == pid; });
     if (helper == helpers_.end()) continue;  // the first process of an isolate
@@ -131,6 +134,23 @@ void Service::accept_connection() {
     return;
   }
   connections_.push_back({.number = next_connection_++, .socket = std::move(socket)});
+}
+
+void Service::close_sockets() {
+  listener_.reset();
+  signals_.reset();
+  connections_.clear();
+}
+
+void Service::watch_pool() {
+  if (stopping_ || !pool_watch_.is_to_mount()) return;
+  pid_t pid = fork();
+  if (pid == 0) {
+    close_sockets();
+    _exit(pool_watch_.mount_anew());
+  }
+  if (pid < 0) log_error("the layer pool is not mounted", {Error::system("fork")});
+  pool_watch_.begin(pid);
 }
 
 void Service::receive(uint64_t number) {

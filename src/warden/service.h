@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "linux/heartbeat.h"
 #include "warden/host.h"
+#include "warden/pool_watch.h"
 #include "warden/protocol.h"
 
 namespace atl::warden {
@@ -24,7 +25,7 @@ inline constexpr size_t kMaxHelpers = 8;  // beyond, no message is read until on
 
 class Service {
  public:
-  explicit Service(const Host& host) : host_(host) {}
+  explicit Service(Host& host) : host_(host), pool_watch_(host) {}
 
   // Serves until SIGTERM, then waits for the helpers.
   Result<void> run();
@@ -48,11 +49,15 @@ class Service {
   void receive(uint64_t number);
   void start_helper(const Message& message, uint64_t number);
   [[noreturn]] void run_helper(const Message& message, const Connection* connection);
+  // A child that is none of a client's keeps no socket of ours.
+  void close_sockets();
+  void watch_pool();
   void finish_helper(const Errand& helper, int status);
   Connection* find_connection(uint64_t number);
   void close_connection(uint64_t number);
 
   const Host& host_;
+  PoolWatch pool_watch_;
   Fd listener_, signals_;
   std::optional<linux::Heartbeat> heartbeat_;
   std::vector<Connection> connections_;

@@ -20,6 +20,7 @@
 #include "warden/isolate_groups.h"
 #include "warden/layer_pool.h"
 #include "warden/notary.h"
+#include "warden/pool_watch.h"
 #include "warden/removal.h"
 #include "warden/sandbox_network.h"
 
@@ -54,7 +55,8 @@ Result<void> prepare(Host& host, const Options& options) {
   ATOLL_TRY(host.agent_binary, linux::load_program(options.agent, "atoll-agent"));
   host.notary = options.notary;
   ATOLL_TRY_VOID(prepare_notary(host));
-  ATOLL_TRY_VOID(mount_pool(host, options.pool_bytes));
+  auto mounted = mount_pool(host);
+  if (!mounted) lose_pool(host, mounted.error());
   ATOLL_TRY(host.devices, linux::mount_devices(host.run_dir + "/devices"));
   ATOLL_TRY(host.machine_devices,
             linux::mount_devices(host.run_dir + "/machine-devices", linux::Devices::kWithKvm));

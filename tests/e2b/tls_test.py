@@ -124,9 +124,10 @@ class BadFiles(unittest.TestCase):
                                 ((os.path.join(directory, "no"), key), "no")):
                 server = door.atoll.Atoll()
                 try:
-                    done = server.cli("up", "--detach", "--listen", "127.0.0.1:0", "--tls-listen",
-                                      "127.0.0.1:0", "--tls-certificate", files[0], "--tls-key",
-                                      files[1], check=False)
+                    done = server.cli("up", "--detach", "--listen", "127.0.0.1:0",
+                                      "--pool-size", "1GiB", "--tls-listen", "127.0.0.1:0",
+                                      "--tls-certificate", files[0], "--tls-key", files[1],
+                                      check=False)
                     log = door.atoll.read(os.path.join(server.directory, "atoll.log"))
                     self.assertNotEqual(done.returncode, 0, files)
                     self.assertIn("TLS", done.stderr.decode() + log)

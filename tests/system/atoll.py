@@ -56,6 +56,12 @@ def wait_for(what, condition, seconds=60.0):
     raise AssertionError(f"waited {seconds} s in vain for {what}")
 
 
+def pool_size(directory):
+    """A pool takes its room from the start, and many tests run side by side."""
+    space = os.statvfs(directory)
+    return str(min(4 << 30, space.f_bavail * space.f_frsize // 4))
+
+
 def lock_holder(path):
     """The pid that holds the POSIX lock on a file."""
     asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
@@ -128,6 +134,8 @@ class Atoll:
         """Without a warm pool, whose isolates come and go by themselves, unless it is wanted."""
         if not pool:
             arguments = ("--no-warm-pool", *arguments)
+        if "--pool-size" not in arguments:
+            arguments = ("--pool-size", pool_size(self.directory), *arguments)
         if "--kvm-trial" not in arguments:
             arguments = ("--kvm-trial", str(8 * SLOW if KVM else 0), *arguments)
         if not os.path.isdir(os.path.join(self.directory, "templates", "python")):

@@ -109,7 +109,7 @@ class Backup(atoll.SystemTest):
         try:
             self.assert_same_owners(other)
             self.assertEqual(other.key, self.atoll.key)
-            other.cli("up", "--detach", "--listen", "127.0.0.1:0")
+            other.cli("up", "--detach", "--pool-size", "1GiB", "--listen", "127.0.0.1:0")
             self.assertEqual(other.request("GET", "/v1/sandboxes", key=key).status, 200)
             self.check_restored(other, sandbox, ended, running, receipt)
         finally:
