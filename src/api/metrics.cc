@@ -78,8 +78,8 @@ void write_budget(MetricText& text, const sandbox::Admission& admission) {
   text.begin(Kind::kGauge, "atoll_budget", "What this host may promise to sandboxes.");
   text.sample(number(budget.sandboxes), {{"resource", "sandboxes"}});
   text.sample(number(budget.memory_bytes), {{"resource", "memory_bytes"}});
-  if (budget.disk_bytes != sandbox::kNoDiskBudget)
-    text.sample(number(budget.disk_bytes), {{"resource", "disk_bytes"}});
+  if (admission.disk_budget() != sandbox::kNoDiskBudget)
+    text.sample(number(admission.disk_budget()), {{"resource", "disk_bytes"}});
   text.begin(Kind::kGauge, "atoll_promised", "What it has promised, waiting isolates included.");
   text.sample(number(promised.sandboxes), {{"resource", "sandboxes"}});
   text.sample(number(promised.memory_bytes), {{"resource", "memory_bytes"}});

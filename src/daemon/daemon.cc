@@ -75,7 +75,8 @@ sandbox::Budget make_budget(const Options& options) {
           .memory_bytes = memory ? memory : physical * kMemoryOvercommit,
           .disk_bytes = disk ? disk : sandbox::kNoDiskBudget,
           .free_space_floor_bytes = kFreeSpaceFloorBytes,
-          .state_directory = options.state_directory};
+          .state_directory = options.state_directory,
+          .host_memory_bytes = physical};
 }
 
 Task<void> pause_for(std::chrono::milliseconds time) {

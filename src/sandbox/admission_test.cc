@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -71,6 +72,85 @@ TEST(Admission, TellsHowMuchMemoryIsMissingWhereThatIsAllThatIs) {
   auto second = admission.reserve(limits_of(0, 0)), third = admission.reserve(limits_of(0, 0));
   EXPECT_EQ(admission.missing_memory(limits_of(50, 0), Place::kNew), 0u) << "and a place";
   EXPECT_EQ(admission.missing_memory(limits_of(50, 0), Place::kHeld), 10u);
+}
+
+TEST(Admission, WhatNoSandboxCouldEverHaveHereIsRefusedWithTheField) {
+  std::string directory = testing::TempDir() + "admission-test";
+  std::filesystem::create_directories(directory);
+  { std::ofstream(directory + "/pool.btrfs") << std::string(500, ' '); }
+  Budget budget = small_budget();
+  budget.state_directory = directory;
+  budget.host_memory_bytes = 50;
+  Admission admission(budget);
+  auto memory = admission.reserve(limits_of(51, 1));
+  auto disk = admission.reserve(limits_of(1, 501));
+  EXPECT_TRUE(admission.reserve(limits_of(50, 500)).ok());
+  std::filesystem::remove_all(directory);
+  ASSERT_FALSE(memory.ok());
+  EXPECT_EQ(memory.error().code(), Code::kInvalid);
+  EXPECT_EQ(memory.error().field(), "limits.memory_bytes");
+  ASSERT_FALSE(disk.ok());
+  EXPECT_EQ(disk.error().reason(), "exceeds_host");
+  EXPECT_EQ(disk.error().field(), "limits.disk_bytes");
+}
+
+TEST(Admission, WhatNobodyAskedForIsAsMuchAsFits) {
+  std::string directory = testing::TempDir() + "admission-fit-test";
+  std::filesystem::create_directories(directory);
+  Budget budget = small_budget();
+  budget.disk_bytes = kNoDiskBudget;
+  budget.state_directory = directory;
+  Admission admission(budget);
+  EXPECT_EQ(admission.fitting_disk(1ull << 30), 1ull << 30) << "there is no pool yet";
+  { std::ofstream file(directory + "/pool.btrfs"); }
+  std::filesystem::resize_file(directory + "/pool.btrfs", 512ull << 20);
+  uint64_t fitting = admission.fitting_disk(1ull << 30);
+  EXPECT_LT(fitting, 512ull << 20);
+  EXPECT_TRUE(admission.reserve(limits_of(1, fitting)).ok());
+  EXPECT_EQ(admission.fitting_disk(1ull << 20), 1ull << 20);
+  std::filesystem::remove_all(directory);
+}
+
+TEST(Admission, DiskIsCountedAgainstThePoolUnlessTheOperatorSaysMore) {
+  std::string directory = testing::TempDir() + "admission-pool-test";
+  std::filesystem::create_directories(directory);
+  Budget budget = small_budget();
+  budget.disk_bytes = kNoDiskBudget;
+  budget.state_directory = directory;
+  Admission admission(budget);
+  EXPECT_EQ(admission.disk_budget(), kNoDiskBudget) << "it is not made yet";
+  { std::ofstream(directory + "/pool.btrfs") << std::string(10, ' '); }
+  EXPECT_EQ(admission.disk_budget(), 10 * kDiskOvercommit);
+  std::vector<Reservation> held;
+  for (uint64_t i = 0; i < kDiskOvercommit; ++i) held.push_back(*admission.reserve_disk(10));
+  EXPECT_EQ(admission.reserve_disk(1).error().reason(), "no_capacity");
+  std::filesystem::remove_all(directory);
+}
+
+TEST(Admission, OneTenantIsPromisedHalfAndTheOperatorAll) {
+  auto one = store::TenantId::from_number(2), other = store::TenantId::from_number(3);
+  Admission admission(small_budget());
+  auto all = admission.reserve(limits_of(100, 1), one);
+  ASSERT_FALSE(all.ok());
+  EXPECT_EQ(all.error().reason(), "tenant_share_full");
+  auto half = admission.reserve(limits_of(50, 500), one);
+  ASSERT_TRUE(half.ok());
+  EXPECT_EQ(admission.reserve(limits_of(1, 0), one).error().reason(), "tenant_share_full");
+  EXPECT_EQ(admission.reserve_disk(1, one).error().reason(), "tenant_share_full");
+  EXPECT_EQ(half->resize(limits_of(51, 500)).error().reason(), "tenant_share_full");
+  auto theirs = admission.reserve(limits_of(40, 400), other);
+  ASSERT_TRUE(theirs.ok());
+  half->release();
+  theirs->release();
+  // What waited for nobody in particular is somebody's from then on.
+  auto warm = admission.reserve(limits_of(10, 0));
+  ASSERT_TRUE(warm.ok());
+  EXPECT_EQ(warm->resize_for(*one, limits_of(51, 0)).error().reason(), "tenant_share_full");
+  ASSERT_TRUE(warm->resize_for(*one, limits_of(50, 0)).ok());
+  EXPECT_EQ(admission.reserve(limits_of(1, 0), one).error().reason(), "tenant_share_full");
+  warm->release();
+  EXPECT_EQ(admission.promised().memory_bytes, 0u);
+  EXPECT_TRUE(admission.reserve(limits_of(100, 1000), kTenant).ok());
 }
 
 TEST(Admission, TooLittleFreeSpaceIsTheHostsDiskAndNotItsCapacity) {

@@ -41,7 +41,8 @@ Task<Result<void>> Sandboxes::adopt_row(store::SandboxRow row, bool isolate_exis
                     !isolate_exists && !rests;
   if (comes_back) ATOLL_CO_TRY_VOID(co_await renew_row(row));
   Limits limits = limits_of(row);
-  auto sandbox = std::make_shared<Sandbox>(services_, row, admission_.count_existing(limits), due_);
+  auto sandbox = std::make_shared<Sandbox>(services_, row,
+                                           admission_.count_existing(limits, row.tenant), due_);
   sandbox->volumes_ = volumes_.claim(row);
   if (!isolate_exists && !row.restoring && !comes_back && !rests) sandbox->set_isolate_removed();
   ATOLL_CO_TRY_VOID(co_await sandbox->contexts().adopt());

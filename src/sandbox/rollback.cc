@@ -85,7 +85,7 @@ Task<Result<std::shared_ptr<Sandbox>>> Sandboxes::remake(std::shared_ptr<Sandbox
   if (old->state() == State::kDeleting) co_return not_running(*old);
   row.state = "running";  // as it is stored: what ran may have left artifacts
   row.next_exec = old->execs().next_number_;
-  Reservation reservation = admission_.count_existing(limits_of(row));
+  Reservation reservation = admission_.count_existing(limits_of(row), row.tenant);
   auto fresh = std::make_shared<Sandbox>(services_, row, std::move(reservation), due_);
   fresh->volumes_ = volumes_.claim(row);
   // Before anything is awaited: nobody may find the old one and delete the row with it.

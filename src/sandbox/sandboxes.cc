@@ -167,7 +167,7 @@ Result<Sandboxes::Draft> Sandboxes::make_draft(
   row.cpu_millis = request.cpu_millis.value_or(defaults.cpu_millis);
   row.memory_bytes = request.memory_bytes.value_or(defaults.memory_bytes);
   row.pids = request.pids.value_or(defaults.pids);
-  row.disk_bytes = request.disk_bytes.value_or(defaults.disk_bytes);
+  row.disk_bytes = request.disk_bytes.value_or(admission_.fitting_disk(defaults.disk_bytes));
   row.output_bytes = request.output_bytes.value_or(defaults.output_bytes);
   row.open_files = request.open_files.value_or(defaults.open_files);
   row.disk_bytes_per_second =
@@ -249,7 +249,7 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
   // An isolate that waits has none mounted, and its layer goes with it.
   bool is_plain = request.volumes.empty() && row.persistence == "ephemeral" && !request.transient;
   if (!row.snapshot && is_plain) warm = pool_.take(row);
-  ATOLL_CO_TRY(Reservation reservation, co_await reserve(limits_of(row), warm));
+  ATOLL_CO_TRY(Reservation reservation, co_await reserve(row, warm));
   ATOLL_CO_TRY(row.volumes, volumes_.resolve(tenant, request.volumes));
   ATOLL_CO_TRY_VOID(check_wall(row));
   if (warm) {
@@ -301,19 +301,27 @@ Task<Result<Created>> Sandboxes::make(store::TenantId tenant, CreateSandbox requ
 
 // What a warm isolate holds grows into what the sandbox is promised. When there is no room, what
 // only waits makes it, this one too.
-Task<Result<Reservation>> Sandboxes::reserve(Limits limits, std::optional<WarmIsolate>& warm) {
+Task<Result<Reservation>> Sandboxes::reserve(const store::SandboxRow& row,
+                                             std::optional<WarmIsolate>& warm) {
+  Limits limits = limits_of(row);
   while (true) {
     Result<Reservation> reserved = Reservation();
     if (warm) {
-      auto grown = warm->reservation.resize(limits);
+      auto grown = warm->reservation.resize_for(row.tenant, limits);
       if (grown)
         reserved = std::move(warm->reservation);
       else
         reserved = std::move(grown).error();
     } else {
-      reserved = admission_.reserve(limits);
+      reserved = admission_.reserve(limits, row.tenant);
     }
-    if (reserved || reserved.error().code() != Code::kExhausted) co_return reserved;
+    if (reserved) co_return reserved;
+    bool makes_no_difference = reserved.error().reason() == "tenant_share_full" ||
+                               reserved.error().code() != Code::kExhausted;
+    if (makes_no_difference) {
+      if (warm) co_await pool_.discard(std::move(*warm));
+      co_return reserved;
+    }
     if (warm) {
       bool gave_up = co_await pool_.give_up_one();
       if (gave_up) continue;

@@ -118,7 +118,8 @@ class Sandboxes {
   Task<Result<void>> start_asked(std::shared_ptr<Sandbox> sandbox, store::StartProgram wanted);
   Task<Result<void>> store_running(std::shared_ptr<Sandbox> sandbox);
   Result<void> set_running(Sandbox& sandbox);
-  Task<Result<Reservation>> reserve(Limits limits, std::optional<WarmIsolate>& warm);
+  // The row is the caller's until it returns.
+  Task<Result<Reservation>> reserve(const store::SandboxRow& row, std::optional<WarmIsolate>& warm);
   Task<Result<void>> free_isolate(std::shared_ptr<Sandbox> sandbox);
   // Leaves what it could not finish to the sweep.
   Task<Result<void>> delete_now(std::shared_ptr<Sandbox> sandbox);

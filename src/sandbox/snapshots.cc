@@ -97,7 +97,7 @@ Task<Result<Kept>> Snapshots::keep(std::shared_ptr<Sandbox> sandbox, CutSnapshot
     co_return Error(Code::kExhausted, "the tenant has its full number of snapshots")
         .with_reason("too_many_snapshots");
   // Until it is known how much is in it.
-  ATOLL_CO_TRY(Reservation reservation, admission_.reserve_disk(sandbox->row().disk_bytes));
+  ATOLL_CO_TRY(Reservation reservation, admission_.reserve_disk(sandbox->row().disk_bytes, tenant));
   SnapshotId id = SnapshotId::draw();
   int64_t cut_sequence = 0;
   auto cut = co_await cut_files(services_, sandbox, id, cut_sequence);
@@ -197,7 +197,7 @@ Task<Result<void>> Snapshots::adopt() {
   for (const store::SnapshotRow& row : rows) {
     if (unowned.erase(row.id) == 0)
       log_error("the files of a snapshot are gone", {{"snapshot", row.id.view()}});
-    reservations_.insert_or_assign(row.id, admission_.count_disk(row.bytes));
+    reservations_.insert_or_assign(row.id, admission_.count_disk(row.bytes, row.tenant));
     // Nobody was told of it: it would have gone at the end of the fork or diff.
     if (row.reason == "fork" || row.reason == "diff")
       ATOLL_CO_TRY_VOID(co_await remove(row.tenant, row.id, store::Orphans::kAdopt));

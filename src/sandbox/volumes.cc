@@ -132,7 +132,7 @@ Task<Result<store::VolumeRow>> Volumes::create(store::TenantId tenant, std::stri
   if (static_cast<size_t>(count) + table_->coming.size() >= kMaxVolumesOfTenant)
     co_return Error(Code::kExhausted, "the tenant has its full number of volumes")
         .with_reason("too_many_volumes");
-  ATOLL_CO_TRY(Reservation reservation, admission_.reserve_disk(bytes));
+  ATOLL_CO_TRY(Reservation reservation, admission_.reserve_disk(bytes, tenant));
   Coming coming(table_, key);
   store::VolumeRow row{.id = VolumeId::draw(), .tenant = tenant, .name = name, .bytes = bytes};
   row.created_at_ms = to_milliseconds(services_.clock.wall_now());
@@ -236,7 +236,7 @@ Task<Result<void>> Volumes::adopt() {
       log_error("the files of a volume are gone", {{"volume", row.id.view()}});
     Name key(row.tenant, row.name);
     if (!table_->held.contains(key))
-      table_->held.emplace(key, HeldVolume{row, admission_.count_disk(row.bytes)});
+      table_->held.emplace(key, HeldVolume{row, admission_.count_disk(row.bytes, row.tenant)});
   }
   for (VolumeId id : unowned) {
     log_warning("removing a volume that no row knows", {{"volume", id.view()}});

@@ -1,5 +1,5 @@
-"""A disk that is full, by a tenant or by somebody else on the host: nobody else suffers for a tenant,
-what is deleted is deleted, and when there is room again all is well without a hand."""
+"""A disk that is full, by a tenant or by somebody else on the host: nobody else suffers for a
+tenant, what is deleted is deleted, and when there is room again all is well without a hand."""
 import errno
 import os
 import shutil
@@ -103,7 +103,7 @@ class FullDisk(unittest.TestCase):
         self.atoll.delete(box)
 
     def unback_pool(self):
-        """Takes away the blocks that the pool has never written, as if an older release had made it."""
+        """Takes away the blocks that the pool has never written, as an older release made it."""
         path = self.atoll.directory + "/pool.btrfs"
         before = os.stat(path).st_blocks
         with open(path, "rb") as file:

@@ -260,10 +260,13 @@ class Pause(atoll.SystemTest):
         atoll.wait_for("the pool to be empty", lambda: self.atoll.subvolumes() == [])
 
     def test_who_was_paused_first_makes_room(self):
-        """As much as the host may promise is four times its memory: each asks for two fifths."""
+        """As much as the host may promise is four times its memory, which no sandbox can have more
+        of. Two take most of half of it; each of the others asks for two fifths of the rest."""
         total = next(int(line.split()[1]) for line in atoll.read("/proc/meminfo").splitlines()
                      if line.startswith("MemTotal:"))
-        limits = {"memory_bytes": total * 1024 * 4 * 2 // 5}
+        held = [self.atoll.create(limits={"memory_bytes": total * 1024 * 95 // 100})["id"]
+                for _ in range(2)]
+        limits = {"memory_bytes": total * 1024 * 21 // 10 * 2 // 5}
         made = self.atoll.cli("create", "--files-only-under-pressure").stdout.decode().strip()
         self.call("PATCH", f"/v1/sandboxes/{made}", {"limits": limits})
         sandboxes = [made, self.atoll.create(limits=limits, files_only_under_pressure=True)["id"]]
@@ -288,7 +291,7 @@ class Pause(atoll.SystemTest):
         self.call("POST", f"/v1/sandboxes/{sandboxes[1]}/resume")
         self.assertEqual(self.atoll.execute(sandboxes[1], ["cat", "/home/user/file"])["stdout"],
                          sandboxes[1] + "\n")
-        for each in (*sandboxes, keeps):
+        for each in (*sandboxes, *held, keeps):
             self.atoll.delete(each)
         atoll.wait_for("the pool to be empty", lambda: self.atoll.subvolumes() == [])
 

@@ -37,8 +37,9 @@ json::object host_object(const sandbox::Admission& admission) {
   auto resource = [](json::value may, uint64_t has) {
     return json::object{{"budget", std::move(may)}, {"promised", has}};
   };
-  bool disk_counts = budget.disk_bytes != sandbox::kNoDiskBudget;
-  json::value disk = disk_counts ? json::value(budget.disk_bytes) : json::value(nullptr);
+  uint64_t disk_budget = admission.disk_budget();
+  bool disk_counts = disk_budget != sandbox::kNoDiskBudget;
+  json::value disk = disk_counts ? json::value(disk_budget) : json::value(nullptr);
   json::object host;
   host["sandboxes"] = resource(budget.sandboxes, promised.sandboxes);
   host["memory_bytes"] = resource(budget.memory_bytes, promised.memory_bytes);
