@@ -145,7 +145,7 @@ TEST(Client, StreamHandsOverBytesAsTheyCome) {
   };
   auto response = client->stream(Method::kGet, "/", {}, "", on_bytes);
   ASSERT_TRUE(response.ok()) << response.error().message();
-  EXPECT_EQ(response->headers.find("content-type"), "text/event-stream");
+  EXPECT_EQ(response->headers.find("content-type"), "text/event-stream; charset=utf-8");
   EXPECT_EQ(seen, "data: 1\n\ndata: 2\n\n");
 }
 

@@ -124,7 +124,8 @@ std::string format_event(const ServerSentEvent& event) {
 }
 
 Task<Result<void>> start_events(Exchange& exchange, Headers headers) {
-  headers.add("Content-Type", "text/event-stream");
+  // Always UTF-8, but clients take text without a word about it for Latin-1.
+  headers.add("Content-Type", "text/event-stream; charset=utf-8");
   headers.add("Cache-Control", "no-store");
   // nginx would otherwise collect events in its buffer.
   headers.add("X-Accel-Buffering", "no");

@@ -234,7 +234,8 @@ TEST(ServerSentEvent, ArrivesWhenItIsWritten) {
   RawPeer peer(server.port());
   peer.send(kGet);
   std::string head = peer.read_until("\r\n\r\n");
-  EXPECT_NE(head.find("\r\nContent-Type: text/event-stream\r\n"), std::string::npos) << head;
+  EXPECT_NE(head.find("\r\nContent-Type: text/event-stream; charset=utf-8\r\n"), std::string::npos)
+      << head;
   EXPECT_NE(head.find("\r\nCache-Control: no-store\r\n"), std::string::npos) << head;
   EXPECT_EQ(peer.read_until("\n\n"), "18\r\nid: 1\nevent: e\ndata: x\n\n");
   read_first.set_value();
