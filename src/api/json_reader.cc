@@ -86,8 +86,9 @@ Result<json::object> parse_object(std::string_view body) {
   return std::move(value.as_object());
 }
 
-ObjectReader::ObjectReader(const json::object& object, std::string prefix)
-    : object_(object), prefix_(std::move(prefix)) {}
+ObjectReader::ObjectReader(const json::object& object, std::string prefix,
+                           std::vector<std::string> taken_before)
+    : object_(object), prefix_(std::move(prefix)), asked_(std::move(taken_before)) {}
 
 void ObjectReader::refuse(std::string_view name, std::string message, std::string_view reason) {
   if (error_) return;

@@ -28,8 +28,10 @@ Result<boost::json::object> parse_object(std::string_view body);
 
 class ObjectReader {
  public:
-  // `prefix` names the object in messages: "limits.".
-  explicit ObjectReader(const boost::json::object& object, std::string prefix = "");
+  // `prefix` names the object in messages: "limits.". `taken_before` are fields that the object may
+  // have and that somebody else has taken out of it: an error that lists the fields has them too.
+  explicit ObjectReader(const boost::json::object& object, std::string prefix = "",
+                        std::vector<std::string> taken_before = {});
 
   std::string text(std::string_view name, size_t most_bytes);
   std::optional<std::string> optional_text(std::string_view name, size_t most_bytes);

@@ -143,6 +143,9 @@ class Walk:
             self.test.assertEqual(reply.json["error"].get("field"), case["field"], what)
         if "known" in case:
             self.test.assertEqual(reply.code != "unknown_field", case["known"], what)
+        if "lists" in case:
+            _, _, listed = reply.json["error"]["message"].partition("; known are: ")
+            self.test.assertIn(set(filter(None, listed.split(", "))), (case["lists"], set()), what)
         if "bytes" in case:
             self.test.assertEqual(reply.body, case["bytes"].encode(), what)
         for name, field in case.get("capture", {}).items():
@@ -252,8 +255,9 @@ def refused_bodies(contract, schema, body):
     yield {"body": body, "headers": {"Content-Type": "text/plain"}, "expect": 415,
            "code": "unsupported_media_type"}
     yield {"claim": 1024 * 1024 + 1, "expect": 413, "code": "body_too_large"}
+    # An answer that lists the fields lists those of this request.
     yield {"body": {**body, UNKNOWN_FIELD: 1}, "expect": 400, "code": "unknown_field",
-           "field": UNKNOWN_FIELD}
+           "field": UNKNOWN_FIELD, "lists": set(schema.get("properties", {}))}
     for name in schema.get("required", []):
         less = {key: value for key, value in body.items() if key != name}
         yield {"body": less, "expect": 400, "code": "missing_field", "field": name}

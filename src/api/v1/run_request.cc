@@ -50,6 +50,14 @@ Error invalid(std::string_view field, std::string message,
   return Error(Code::kInvalid, std::move(message)).with_reason(reason).with_field(field);
 }
 
+// All of a request that the sandbox does not have.
+std::vector<std::string> own_fields() {
+  std::vector<std::string> names(std::begin(kExecFields), std::end(kExecFields));
+  names.insert(names.end(), std::begin(kProgramFields), std::end(kProgramFields));
+  names.emplace_back("files");
+  return names;
+}
+
 json::object move_fields(json::object& from, std::span<const std::string_view> names) {
   json::object taken;
   for (std::string_view name : names) {
@@ -259,10 +267,6 @@ Result<RunRequest> parse_run(std::string_view body, sandbox::Templates& template
                              store::TenantId tenant) {
   ATOLL_TRY(json::object object, parse_object(body));
   RunRequest run;
-  // A run deletes its sandbox: never one that was there before.
-  for (const char* field : {"on_name_conflict", "singleton"})
-    if (object.contains(field))
-      return invalid(field, std::string(field) + " is not a field of a run", "unknown_field");
   ATOLL_TRY(run.files, take_files(object));
   run.exec = move_fields(object, kExecFields);
   ATOLL_TRY(Program program, parse_program(move_fields(object, kProgramFields)));
@@ -274,8 +278,7 @@ Result<RunRequest> parse_run(std::string_view body, sandbox::Templates& template
   bool has_program = program.code || program.entry || !run.files.empty();
   if (!has_command && !has_program)
     return invalid("cmd", "cmd, shell, code or files is required", "missing_field");
-  ATOLL_TRY(run.create, parse_create(json::serialize(object)));
-  run.create.sharing = sandbox::Sharing::kOwn;
+  ATOLL_TRY(run.create, parse_create_of_run(json::serialize(object), own_fields()));
   ATOLL_TRY(auto found, templates.find_template(tenant, run.create.template_name));
   // One that is not there is refused by the create.
   if (!has_command && found) ATOLL_TRY_VOID(plan_program(program, found->manifest, run));

@@ -199,13 +199,22 @@ std::optional<std::string> parse_network(ObjectReader& reader) {
   return std::nullopt;
 }
 
-}  // namespace
+// Whether it may be one that is there already.
+void parse_sharing(ObjectReader& reader, CreateSandbox& request) {
+  request.on_name_conflict = parse_on_name_conflict(reader);
+  bool is_shared = reader.optional_boolean("singleton").value_or(true);
+  request.sharing = is_shared ? sandbox::Sharing::kSingleton : sandbox::Sharing::kOwn;
+}
 
-Result<CreateSandbox> parse_create(std::string_view body) {
+enum class MadeFor : unsigned char { kItself, kRun };
+
+Result<CreateSandbox> parse(std::string_view body, MadeFor made_for,
+                            std::vector<std::string> taken_before) {
   ATOLL_TRY(json::object object, parse_object(body));
   CreateSandbox request;
   ATOLL_TRY(request.volumes, take_volumes(object));
-  ObjectReader reader(object);
+  taken_before.emplace_back("volumes");
+  ObjectReader reader(object, "", std::move(taken_before));
   auto snapshot = reader.optional_text("snapshot", SnapshotId::kLength);
   if (snapshot) {
     request.snapshot = SnapshotId::parse(*snapshot);
@@ -217,9 +226,10 @@ Result<CreateSandbox> parse_create(std::string_view body) {
   request.name = reader.optional_text("name", kMaxNameBytes);
   if (request.name && !is_name(*request.name))
     reader.refuse("name", "must begin with a letter, have only a-z, 0-9 and -, and not be an id");
-  request.on_name_conflict = parse_on_name_conflict(reader);
-  bool is_shared = reader.optional_boolean("singleton").value_or(true);
-  request.sharing = is_shared ? sandbox::Sharing::kSingleton : sandbox::Sharing::kOwn;
+  if (made_for == MadeFor::kItself)
+    parse_sharing(reader, request);
+  else
+    request.sharing = sandbox::Sharing::kOwn;
   parse_isolation(reader, request);
   if (const json::object* limits = reader.optional_object("limits"))
     parse_limits(*limits, request, reader);
@@ -244,6 +254,17 @@ Result<CreateSandbox> parse_create(std::string_view body) {
   request.network = parse_network(reader);
   ATOLL_TRY_VOID(reader.finish());
   return request;
+}
+
+}  // namespace
+
+Result<CreateSandbox> parse_create(std::string_view body) {
+  return parse(body, MadeFor::kItself, {});
+}
+
+Result<CreateSandbox> parse_create_of_run(std::string_view body,
+                                          std::vector<std::string> taken_before) {
+  return parse(body, MadeFor::kRun, std::move(taken_before));
 }
 
 Result<ChangeSandbox> parse_change(std::string_view body) {

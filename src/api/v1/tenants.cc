@@ -55,7 +55,7 @@ sandbox::TenantUpstream parse_upstream(ObjectReader& reader) {
 
 Result<sandbox::ChangeTenant> parse_change(Call& call) {
   ATOLL_TRY(json::object body, parse_object(call.body));
-  ObjectReader reader(body);
+  ObjectReader reader(body, "", {"upstream"});
   sandbox::ChangeTenant change_tenant{.name = call.parameters.at(0)};
   if (auto internet = reader.optional_text("e2b_internet", 16)) {
     if (*internet != "allow" && *internet != "deny")
