@@ -3,6 +3,8 @@
 #include <boost/json/serialize.hpp>
 #include <gtest/gtest.h>
 
+#include "cli/sandbox_commands.h"
+
 namespace atl::cli {
 namespace {
 
@@ -56,6 +58,15 @@ TEST(Api, CreateSaysOnlyWhatTheUserSaid) {
   EXPECT_EQ(boost::json::serialize(create_body(options)),
             R"({"template":"python","limits":{"cpu_time_ms":1500,"memory_bytes":1048576},)"
             R"("require":["landlock"],"idle_ttl_ms":2000})");
+}
+
+TEST(Api, ACreateSaysWhenTheSandboxEnds) {
+  EXPECT_EQ(end_text({{"ttl_ms", 300'000}, {"idle_ttl_ms", 120'000}, {"on_ttl", "delete"}}),
+            "it is deleted 2m after it was last used, at most 5m after it was made; --idle-ttl, "
+            "--ttl (168h at most) and --on-ttl pause keep it longer");
+  EXPECT_EQ(end_text({{"ttl_ms", 300'000}, {"idle_ttl_ms", 300'000}, {"on_ttl", "pause"}}),
+            "it is paused 5m after it was made");
+  EXPECT_EQ(end_text({{"ttl_ms", nullptr}, {"idle_ttl_ms", nullptr}}), "it stays until: atoll rm");
 }
 
 }  // namespace

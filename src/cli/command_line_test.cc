@@ -199,6 +199,28 @@ TEST(CommandLine, CreateTakesANameAndNotes) {
   EXPECT_FALSE(parse_command_line({"create", "--reuse"}).ok());
 }
 
+TEST(CommandLine, WhatHasANameOutlivesTheTimesOfItsTemplate) {
+  using std::chrono::hours;
+  auto named = parsed<CreateCommand>({"create", "--name", "work"}).sandbox;
+  EXPECT_EQ(named.idle_ttl, hours(1));
+  EXPECT_EQ(named.ttl, hours(24 * 7));
+  EXPECT_EQ(parsed<CreateCommand>({"create", "--persistent"}).sandbox.idle_ttl, hours(1));
+  auto nameless = parsed<CreateCommand>({"create"}).sandbox;
+  EXPECT_FALSE(nameless.ttl || nameless.idle_ttl);
+}
+
+TEST(CommandLine, OneTimeOfASandboxIsNotCutShortByTheOther) {
+  using std::chrono::hours;
+  auto lives = parsed<CreateCommand>({"create", "--ttl", "2h"}).sandbox;
+  EXPECT_EQ(lives.ttl, hours(2));
+  EXPECT_EQ(lives.idle_ttl, hours(2));
+  auto idles = parsed<CreateCommand>({"create", "--name", "work", "--idle-ttl", "12h"}).sandbox;
+  EXPECT_EQ(idles.idle_ttl, hours(12));
+  EXPECT_EQ(idles.ttl, hours(24 * 7));
+  auto short_lived = parsed<CreateCommand>({"create", "--ttl", "10ms"}).sandbox;
+  EXPECT_EQ(short_lived.idle_ttl, std::chrono::seconds(1));  // the API takes no less
+}
+
 TEST(CommandLine, ListFiltersByStateAndNotes) {
   auto list = parsed<ListCommand>({"ls", "--metadata", "team=a", "--metadata", "x=y:z", "-q"});
   EXPECT_EQ(list.metadata, (Words{"team:a", "x:y:z"}));

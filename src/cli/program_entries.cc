@@ -1,10 +1,16 @@
 // The commands that run programs, as they are typed.
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 
 #include "cli/command_table.h"
+#include "cli/duration.h"
 
 namespace atl::cli {
 namespace {
+
+constexpr std::chrono::hours kKeptIdleTime{1};
+constexpr std::chrono::milliseconds kMinIdleTime{1000};  // the API takes no less
 
 void add_exec_limits(CLI::App& app, Typed& typed) {
   app.add_option("--cpu-time", typed.cpu_time, "Kill a program that has used this much cpu time")
@@ -189,6 +195,16 @@ Result<SandboxOptions> sandbox_options_of(const Typed& typed) {
   return options;
 }
 
+// What was made to be found again lives longer than what runs one program; so does what was given
+// one of its two times, which the template's other one would otherwise cut short.
+void give_time(SandboxOptions& sandbox) {
+  bool is_kept = !sandbox.name.empty() || sandbox.persistence.has_value();
+  if (!sandbox.ttl && !sandbox.idle_ttl && !is_kept) return;
+  if (!sandbox.idle_ttl)
+    sandbox.idle_ttl = sandbox.ttl ? std::max(*sandbox.ttl, kMinIdleTime) : kKeptIdleTime;
+  if (!sandbox.ttl) sandbox.ttl = kMaxDuration;
+}
+
 Result<ExecOptions> exec_options_of(const Typed& typed) {
   ExecOptions options;
   ATOLL_TRY(options.timeout, duration_if_given(typed.timeout));
@@ -228,6 +244,7 @@ Result<Command> make_program_create(const Typed& typed, const CLI::App&) {
   if (command.sandbox.template_name.empty()) command.sandbox.template_name = "python";
   if (typed.reuse && typed.sandbox_name.empty())
     return Error(Code::kInvalid, "--reuse needs a --name");
+  give_time(command.sandbox);
   return Command(std::move(command));
 }
 
@@ -285,9 +302,10 @@ constexpr CommandEntry kProgramEntries[] = {
      "  atoll run --timeout 1s --memory 64MiB --stdin data.csv script.py\n"
      "  atoll run --file data.csv:/home/user/ --out results script.py",
      add_run, make_run},
-    {"create", "Create a sandbox and print its id",
+    {"create", "Create a sandbox and print its id; standard error says when it ends",
      "  atoll create -t python --ttl 10m\n"
-     "  atoll create --name work --reuse --memory 1GiB --metadata team=a",
+     "  atoll create --name work --reuse --memory 1GiB --metadata team=a\n"
+     "  atoll create --name work --idle-ttl 12h --on-ttl pause",
      add_program_create, make_program_create},
     {"exec", "Run a command in a sandbox: exec ID -- COMMAND ...",
      "  atoll exec work -- python3 -c 'print(1)'\n"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include <array>
+#include <utility>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -68,6 +69,15 @@ std::string readable_size(uint64_t bytes) {
   size_t unit = 0;
   for (; size >= 1024 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
   return fmt::format("{:.{}f} {}", size, unit == 0 ? 0 : 1, kUnits[unit]);
+}
+
+std::string readable_duration(uint64_t milliseconds) {
+  constexpr std::pair<uint64_t, const char*> kUnits[] = {
+      {86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1000, "s"}};
+  for (const auto& [size, name] : kUnits)
+    if (milliseconds >= size && milliseconds % size == 0)
+      return std::to_string(milliseconds / size) + name;
+  return std::to_string(milliseconds) + "ms";
 }
 
 std::string text_field(const json::object& object, std::string_view name) {

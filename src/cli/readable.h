@@ -15,6 +15,9 @@ std::string readable(const boost::json::value& value);
 std::string readable_field(const boost::json::object& object, std::string_view name);
 // 1.5 MiB
 std::string readable_size(uint64_t bytes);
+// 90s, 2m, 36h, 7d: as it can be typed, but for days, in the largest unit that it is a whole number
+// of.
+std::string readable_duration(uint64_t milliseconds);
 
 // The field as it is, if it is a string; for use, not for showing.
 std::string text_field(const boost::json::object& object, std::string_view name);

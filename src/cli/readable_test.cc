@@ -32,5 +32,14 @@ TEST(Readable, EscapesNamesAndTexts) {
   EXPECT_EQ(shown(R"({"a\u001b":"b\nc"})"), "a\\x1b b\\x0ac");
 }
 
+TEST(Readable, ADurationIsInItsLargestWholeUnit) {
+  EXPECT_EQ(readable_duration(500), "500ms");
+  EXPECT_EQ(readable_duration(90'000), "90s");
+  EXPECT_EQ(readable_duration(120'000), "2m");
+  EXPECT_EQ(readable_duration(3'600'000), "1h");
+  EXPECT_EQ(readable_duration(7 * 86'400'000), "7d");
+  EXPECT_EQ(readable_duration(0), "0ms");
+}
+
 }  // namespace
 }  // namespace atl::cli

@@ -134,13 +134,29 @@ Result<int> show_all_usage(const CommandLine& line, Api& api) {
 
 }  // namespace
 
+std::string end_text(const json::object& sandbox) {
+  uint64_t ttl = number_field(sandbox, "ttl_ms");
+  uint64_t idle_ttl = number_field(sandbox, "idle_ttl_ms");
+  std::string when;
+  if (idle_ttl > 0) when = readable_duration(idle_ttl) + " after it was last used";
+  if (ttl > 0 && (idle_ttl == 0 || ttl > idle_ttl))
+    when += (when.empty() ? "" : ", at most ") + readable_duration(ttl) + " after it was made";
+  if (ttl > 0 && ttl <= idle_ttl) when = readable_duration(ttl) + " after it was made";
+  if (when.empty()) return "it stays until: atoll rm";
+  bool is_paused = text_field(sandbox, "on_ttl") == "pause";
+  return std::string(is_paused ? "it is paused " : "it is deleted ") + when +
+         (is_paused ? "" : "; --idle-ttl, --ttl (168h at most) and --on-ttl pause keep it longer");
+}
+
 Result<int> run_command(const CommandLine& line, const CreateCommand& create) {
   ATOLL_TRY(Api api, connect(line));
   ATOLL_TRY(json::object sandbox, create_when_built(api, create_body(create.sandbox)));
-  if (line.format == Format::kJson)
+  if (line.format == Format::kJson) {
     print_json(sandbox);
-  else
-    printf("%s\n", readable_field(sandbox, "id").c_str());
+    return 0;
+  }
+  printf("%s\n", readable_field(sandbox, "id").c_str());
+  fprintf(stderr, "atoll: %s\n", end_text(sandbox).c_str());
   return 0;
 }
 
