@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/process.h"
 
 namespace atl::cli {
 
@@ -18,6 +19,8 @@ struct TlsOptions {
   // Files become absolute: they are read by another process.
   Result<void> settle(Reach reach);
   void append_to(std::vector<std::string>& arguments) const;
+  // Refuses files that the user of atolld cannot read.
+  Result<void> check_readable(const Identity& daemon) const;
 };
 
 }  // namespace atl::cli

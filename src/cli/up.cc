@@ -139,6 +139,26 @@ Result<void> refuse_taken_port(const UpPlan& plan) {
   return plan.up.listen.check_free();
 }
 
+// At once and in one line, as the port: what atolld would refuse to start with.
+Result<void> refuse_unusable_tls(const UpPlan& plan) {
+  if (plan.up.tls.listen.empty()) return {};
+  ATOLL_TRY_VOID(plan.up.tls.check_readable(plan.daemon));
+  ATOLL_TRY(Fd program, open_file(plan.binaries + "/atolld", O_PATH));
+  ProgramStart start = {.program = program.get(),
+                        .arguments = {"atolld", "--state-dir", plan.places.state, "--run-dir",
+                                      plan.places.run, "--allow-remote", "--check"},
+                        .identity = plan.daemon};
+  plan.up.tls.append_to(start.arguments);
+  ATOLL_TRY(ProgramAnswer answer, ask_program(std::move(start), kReadyTime));
+  if (answer.status == 0) return {};
+  std::string said = answer.text.substr(0, answer.text.find('\n'));
+  if (said.starts_with("TLS: "))
+    said +=
+        "\n  remedy: --tls-certificate wants a PEM file with the server's own certificate first,"
+        " --tls-key its key without a passphrase";
+  return Error(Code::kInvalid, std::move(said));
+}
+
 // Both, whichever was replaced: atolld is ready when the warden has answered it.
 Result<void> check_all_ready(const Places& places) {
   if (access(places.warden_socket().c_str(), F_OK) != 0)
@@ -322,6 +342,7 @@ Result<int> run_command(const CommandLine& line, const UpCommand& up) {
   }
   ATOLL_TRY_VOID(refuse_second(plan));
   ATOLL_TRY_VOID(refuse_taken_port(plan));
+  ATOLL_TRY_VOID(refuse_unusable_tls(plan));
   ATOLL_TRY_VOID(make_state_directories(plan.places, plan.daemon));
   umask(022);
   ATOLL_TRY_VOID(install_built_in(plan.binaries, plan.places));

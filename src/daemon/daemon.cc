@@ -263,6 +263,7 @@ Result<void> begin_rounds(asio::io_context& context, const Options& options, Rou
 }  // namespace
 
 Result<void> check_daemon(const Options& options) {
+  if (!options.tls_listen.address.empty()) ATOLL_TRY_VOID(http::check_tls_files(options.tls_files));
   std::string path = options.state_directory + "/daemon/atoll.db";
   // Opening would make an empty one.
   if (access(path.c_str(), F_OK) != 0)

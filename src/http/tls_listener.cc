@@ -212,6 +212,11 @@ Result<void> load(asio::ssl::context& tls, const TlsFiles& files) {
 
 }  // namespace
 
+Result<void> check_tls_files(const TlsFiles& files) {
+  asio::ssl::context tls(asio::ssl::context::tls_server);
+  return load(tls, files);
+}
+
 Result<std::unique_ptr<TlsListener>> TlsListener::listen(asio::io_context& context,
                                                          const TlsAddress& where,
                                                          const TlsFiles& files, Server& server) {

@@ -25,10 +25,12 @@ struct TlsAddress {
   unsigned short port = 0;  // 0 picks a free one
 };
 
+// Refuses files that cannot be read, are of no use or do not belong together.
+Result<void> check_tls_files(const TlsFiles& files);
+
 class TlsListener {
  public:
-  // Refuses files that cannot be read, are of no use or do not belong together. `server` outlives
-  // it.
+  // Refuses what check_tls_files() refuses. `server` outlives it.
   static Result<std::unique_ptr<TlsListener>> listen(boost::asio::io_context& context,
                                                      const TlsAddress& where, const TlsFiles& files,
                                                      Server& server);
