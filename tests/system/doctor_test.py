@@ -82,10 +82,20 @@ class Doctor(unittest.TestCase):
         drivers = {driver["name"]: driver for driver in report["drivers"]}
         self.assertEqual(list(drivers), ["jail", "gvisor", "microvm"])
         for wall in ("gvisor", "microvm"):
-            self.assertEqual(drivers[wall]["reason"], f"missing: {wall}")
+            self.assertEqual(drivers[wall]["reason"], "the image that runs it is not built")
             finding = next(one for one in report["findings"] if one["name"] == wall)
             self.assertEqual((finding["state"], finding["remedy"]),
                              ("missing", f"atoll template build {wall}"))
+
+    def test_only_programs_that_something_runs_are_asked_for(self):
+        asked = [name.removeprefix("program.") for name in examine()[2]
+                 if name.startswith("program.")]
+        sources = subprocess.run(["grep", "-rlE", "|".join(f"\\b{name}\\b" for name in asked),
+                                  os.path.join(atoll.ROOT, "src")], capture_output=True, text=True)
+        for name in asked:
+            users = [path for path in sources.stdout.split() if "/doctor/" not in path
+                     and re.search(rf"\b{re.escape(name)}\b", atoll.read(path))]
+            self.assertTrue(users, f"nothing runs {name}")
 
     def test_the_text_is_short_and_names_the_jail_first(self):
         done = doctor()

@@ -18,7 +18,6 @@ constexpr Program kPrograms[] = {
     {"mkfs.btrfs", FindingClass::kRequired, "btrfs-progs", "makes the layer pool"},
     {"mkfs.erofs", FindingClass::kExtra, "erofs-utils", "builds images"},
     {"mmdebstrap", FindingClass::kExtra, "mmdebstrap", "builds images"},
-    {"nft", FindingClass::kExtra, "nftables", "not used by this version"},
 };
 
 // Where the warden looks, whatever PATH says; what it does not need itself may also be the

@@ -34,9 +34,11 @@ Driver judge_monitored(const Findings& findings, std::string_view wall) {
   std::string name(wall);
   Driver jail = judge_jail(findings);
   if (jail.usable != FindingState::kOk) return {name, jail.usable, jail.reason};
-  for (const Finding& finding : findings)
-    if (finding.name == wall && finding.state == FindingState::kOk)
-      return {name, FindingState::kOk, ""};
+  for (const Finding& finding : findings) {
+    if (finding.name != wall) continue;
+    if (finding.state == FindingState::kOk) return {name, FindingState::kOk, ""};
+    if (!finding.found.empty()) return {name, FindingState::kMissing, finding.found};
+  }
   return {name, FindingState::kMissing, "missing: " + name};
 }
 

@@ -38,6 +38,9 @@ TEST(Report, AMachineNeedsAJailAndItsImage) {
   Finding sentry = finding("gvisor", FindingClass::kExtra, FindingState::kOk);
   EXPECT_EQ(Report({sentry}).drivers[1].usable, FindingState::kOk);
   EXPECT_EQ(Report({sentry}).drivers[2].usable, FindingState::kMissing);
+  Finding missing = finding("microvm", FindingClass::kExtra, FindingState::kMissing);
+  missing.found = "the image that runs it is not built";
+  EXPECT_EQ(Report({missing}).drivers[2].reason, "the image that runs it is not built");
   Finding monitor = finding("microvm", FindingClass::kExtra, FindingState::kOk);
   EXPECT_EQ(Report({monitor}).drivers[2].usable, FindingState::kOk);
   Finding kernel = finding("kernel", FindingClass::kRequired, FindingState::kMissing);
@@ -62,11 +65,11 @@ TEST(Report, TextJoinsWhatIsWellAndEndsWithWhatToDo) {
 }
 
 TEST(Report, TextGathersPackagesIntoOneCommand) {
-  Finding nft = finding("program.nft", FindingClass::kExtra, FindingState::kMissing);
-  nft.remedy = "apt-get install nftables";
+  Finding erofs = finding("program.mkfs.erofs", FindingClass::kExtra, FindingState::kMissing);
+  erofs.remedy = "apt-get install erofs-utils";
   Finding runsc = finding("program.runsc", FindingClass::kExtra, FindingState::kMissing);
   runsc.remedy = "apt-get install runsc";
-  EXPECT_NE(to_text(Report({nft, runsc})).find("apt-get install nftables runsc\n"),
+  EXPECT_NE(to_text(Report({erofs, runsc})).find("apt-get install erofs-utils runsc\n"),
             std::string::npos);
 }
 
