@@ -29,6 +29,7 @@ struct Typed {
   bool detach = false, allow_remote = false, no_warm_pool = false, anew = false;
   bool keep = false, without_images = false, daemon_only = false, warden_only = false;
   std::optional<int> resumed_for, kvm_trial;
+  std::optional<uint64_t> kernel_memory_growth;
   std::string listen = kDefaultListen, gvisor_platform, pool_size;
   std::string directory, public_key, tenant, key_name, shell;
   std::string e2b_internet, upstream, upstream_secret, sealed_share;  // of a tenant

@@ -32,7 +32,9 @@ struct UpCommand {
   uint64_t pool_bytes = 0;  // of one that has to be made; 0: as much as is sensible
   std::optional<int> kvm_trial_seconds = {};
   std::string gvisor_platform = {};  // or the first that runs
-  Stop stop = Stop::kRemoves;        // what SIGTERM does to sandboxes
+  // For tests: the warden's --kernel-memory-growth, in bytes.
+  std::optional<uint64_t> kernel_memory_growth = {};
+  Stop stop = Stop::kRemoves;  // what SIGTERM does to sandboxes
   ListenAddress listen;
   TlsOptions tls;
   // This process is a supervisor that was asked to replace programs and has executed the installed

@@ -38,6 +38,7 @@ void add_up(CLI::App& app, Typed& typed) {
       ->type_name("PLATFORM");
   app.add_flag("--keep", typed.keep,
                "When stopped by a signal, leave the sandboxes to the next `atoll up`");
+  app.add_option("--kernel-memory-growth", typed.kernel_memory_growth)->group("");  // for tests
   app.add_option("--resume", typed.resumed_for)->group("");  // for the supervisor itself
 }
 
@@ -114,6 +115,7 @@ Result<Command> make_up(const Typed& typed, const CLI::App&) {
   up.kvm_trial_seconds = typed.kvm_trial;
   up.gvisor_platform = typed.gvisor_platform;
   if (typed.keep) up.stop = UpCommand::Stop::kKeeps;
+  up.kernel_memory_growth = typed.kernel_memory_growth;
   up.resumed_for = typed.resumed_for;
   ATOLL_TRY(up.listen, ListenAddress::parse(typed.listen));
   if (!up.listen.is_loopback() && up.reach == UpCommand::Reach::kLoopbackOnly)

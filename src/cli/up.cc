@@ -53,6 +53,12 @@ void add_trials(const UpCommand& up, std::vector<std::string>& arguments) {
     arguments.insert(arguments.end(), {"--gvisor-platform", up.gvisor_platform});
 }
 
+void add_growth(const UpCommand& up, std::vector<std::string>& arguments) {
+  if (up.kernel_memory_growth)
+    arguments.insert(arguments.end(),
+                     {"--kernel-memory-growth", std::to_string(*up.kernel_memory_growth)});
+}
+
 std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
   const Places& places = plan.places;
   bool logged = plan.up.mode == UpCommand::Mode::kDetached;
@@ -67,6 +73,7 @@ std::vector<SupervisedProgram> programs_of(const UpPlan& plan) {
       .lock_path = places.warden_lock(),
       .log_path = logged ? places.logs() + "/atoll-warden.log" : "",
       .socket_path = places.warden_socket()};
+  add_growth(plan.up, warden.arguments);
   SupervisedProgram daemon = {.name = "atolld",
                               .path = plan.binaries + "/atolld",
                               .arguments = {"--state-dir", places.state, "--run-dir", places.run,
@@ -199,6 +206,7 @@ std::vector<std::string> arguments_to_resume(const UpPlan& plan, int programs) {
   if (plan.up.pool_bytes != 0)
     arguments.insert(arguments.end(), {"--pool-size", std::to_string(plan.up.pool_bytes)});
   add_trials(plan.up, arguments);
+  add_growth(plan.up, arguments);
   plan.up.tls.append_to(arguments);
   if (plan.up.mode == UpCommand::Mode::kDetached) arguments.push_back("--detach");
   arguments.insert(arguments.end(), {"--resume", std::to_string(programs)});

@@ -15,6 +15,8 @@ struct ResourceUsage {
   uint64_t cache_bytes = 0;   // of files, which the kernel takes back when it needs to
   uint64_t disk_bytes = 0;    // of its layer, as of the file system's last commit
   uint64_t memory_kills = 0;  // processes ended at the memory limit, also those that are gone
+  // 1: all of it was ended, because it made kernel memory grow that it is not charged for.
+  uint64_t ended_for_kernel_memory = 0;
 };
 
 // Of a version 2 group, whether or not it has the controller: the kernel counts anyway.

@@ -19,6 +19,8 @@ constexpr std::chrono::milliseconds kReconnectPause{20};
 constexpr int kMaxSilentStreams = 20;  // in a row, each broken before its hello
 constexpr int kMaxViolations = 5;      // of the protocol, in its whole life
 constexpr const char* kEndedForMemory = "what ran the sandbox was ended at its memory limit";
+constexpr const char* kEndedForKernelMemory =
+    "kernel_memory: it was ended because it made the host's kernel use memory that no limit counts";
 
 namespace {
 
@@ -207,21 +209,24 @@ Task<Result<void>> Sandbox::greet(isolate::AgentLink& link) {
 
 // A sentry holds the memory of all its programs, so a kill in its group ended them. Its keeper
 // tells whoever connects within a second, and may have been killed too: the kernel's count stays.
-Task<bool> Sandbox::was_killed_for_memory() {
-  if (row_.isolation != "gvisor") co_return false;
+// Whoever was ended for the kernel's memory had no time to tell.
+Task<std::string> Sandbox::why_ended(Error seen) {
+  if (seen.reason() == verdict_name(Verdict::kOom)) co_return kEndedForMemory;
   auto used = co_await services_.driver.usage(id());
-  if (!used)
-    log_warning("memory kills could not be read", {{"sandbox", id().view()}, used.error()});
-  co_return used.ok() && used->memory_kills > 0;
+  if (!used) {
+    log_warning("why it ended could not be read", {{"sandbox", id().view()}, used.error()});
+    co_return seen.message();
+  }
+  if (used->ended_for_kernel_memory != 0) co_return kEndedForKernelMemory;
+  if (row_.isolation == "gvisor" && used->memory_kills > 0) co_return kEndedForMemory;
+  co_return seen.message();
 }
 
 Task<void> Sandbox::lose_agent(Error why) {
   if (!row_.released) {
-    bool was_memory = why.reason() == verdict_name(Verdict::kOom);
-    if (!was_memory) was_memory = co_await was_killed_for_memory();
+    std::string failure = co_await why_ended(why);
     if (!talks()) co_return;
-    Verdict verdict = was_memory ? Verdict::kOom : Verdict::kSandboxGone;
-    std::string failure = was_memory ? kEndedForMemory : why.message();
+    Verdict verdict = failure == kEndedForMemory ? Verdict::kOom : Verdict::kSandboxGone;
     co_await fail(std::move(failure), verdict);
     co_return;
   }

@@ -92,7 +92,7 @@ class Sandbox : public std::enable_shared_from_this<Sandbox> {
   void break_talk();
   Task<Result<void>> handle(agent::Frame frame, isolate::AgentLink& link);
   Task<void> lose_agent(Error why);
-  Task<bool> was_killed_for_memory();
+  Task<std::string> why_ended(Error seen);
   // `verdict` is that of all that runs in it.
   Task<void> fail(std::string failure, Verdict verdict = Verdict::kSandboxGone);
   bool talks() const {

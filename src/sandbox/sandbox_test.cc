@@ -273,6 +273,19 @@ TEST(Sandbox, WithoutAKillForMemoryBehindGvisorItIsGone) {
   EXPECT_EQ(exec->row().verdict, "sandbox_gone");
 }
 
+TEST(Sandbox, SaysThatItWasEndedForTheKernelsMemory) {
+  TestBed bed;
+  auto sandbox = bed.create();
+  auto exec = bed.start_exec(*sandbox, {"hang"});
+  bed.settle();
+  bed.driver->used[sandbox->id()].ended_for_kernel_memory = 1;
+  bed.driver->kill_agent(sandbox->id());
+  bed.settle();
+  EXPECT_EQ(sandbox->state(), State::kFailed);
+  EXPECT_TRUE(sandbox->row().failure.starts_with("kernel_memory: ")) << sandbox->row().failure;
+  EXPECT_EQ(exec->row().verdict, "sandbox_gone");
+}
+
 TEST(Sandbox, AgentOfThePreviousVersionIsSpokenTo) {
   TestBed bed;
   bed.driver->spoken_version = agent::kOldestProtocolVersion;

@@ -8,6 +8,7 @@
 #include "linux/subvolume.h"
 #include "warden/inventory.h"
 #include "warden/isolate_groups.h"
+#include "warden/kernel_memory_guard.h"
 #include "warden/layer_pool.h"
 
 namespace atl::warden {
@@ -52,6 +53,7 @@ Result<Request> read_enforced_limits(const Host& host, const SandboxId& id) {
 
 Result<linux::ResourceUsage> read_usage(const Host& host, const SandboxId& id) {
   linux::ResourceUsage usage = {};
+  usage.ended_for_kernel_memory = was_ended_for_kernel_memory(host, id) ? 1 : 0;
   ATOLL_TRY(LimitedGroup group, open_limited_group(host, id, Controller::kMemory));
   ATOLL_TRY(auto memory, linux::read_memory_usage(group.group.get(), group.version));
   usage.memory_bytes = memory.used_bytes;

@@ -1,6 +1,7 @@
 #include "warden/freezer.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/crash_point.h"
@@ -62,6 +63,24 @@ Stillness::~Stillness() {
   if (!record_.directory) return;
   bool noted = faccessat(record_.directory.get(), kNote, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
   if (!noted) (void)linux::thaw_group(group_);
+}
+
+std::optional<ShortStop> ShortStop::try_begin(const Host& host, const SandboxId& id) {
+  auto record = try_lock_record(host, id);
+  if (!record || !*record) return std::nullopt;
+  bool noted = faccessat((*record)->directory.get(), kNote, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  // Before anything is stopped: from here on it goes on whatever happens.
+  ShortStop stop(noted ? "" : run_group(host, id), std::move(**record));
+  if (noted) return std::nullopt;
+  if (!write_file_at(AT_FDCWD, stop.group_ + "/cgroup.freeze", "1")) return std::nullopt;
+  return stop;
+}
+
+// A helper that was forked meanwhile has a copy of the descriptor, which must not hold the lock.
+ShortStop::~ShortStop() {
+  if (!record_.directory) return;
+  if (!group_.empty()) (void)linux::thaw_group(group_);
+  (void)flock(record_.directory.get(), LOCK_UN);
 }
 
 Result<void> thaw_without_note(const Host& host) {

@@ -3,6 +3,9 @@
 // frozen without one were left so by a helper that died.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "base/ids.h"
 #include "base/result.h"
 #include "warden/host.h"
@@ -24,6 +27,21 @@ class Stillness {
 
  private:
   Stillness(std::string group, RecordLock record)
+      : group_(std::move(group)), record_(std::move(record)) {}
+  std::string group_;
+  RecordLock record_;
+};
+
+// The same for a trial of some seconds, and without waiting for anything: what runs stops a moment
+// after it was begun. Nothing if somebody works on the isolate, or has stopped it already.
+class ShortStop {
+ public:
+  static std::optional<ShortStop> try_begin(const Host& host, const SandboxId& id);
+  ~ShortStop();
+  ShortStop(ShortStop&&) = default;
+
+ private:
+  ShortStop(std::string group, RecordLock record)
       : group_(std::move(group)), record_(std::move(record)) {}
   std::string group_;
   RecordLock record_;

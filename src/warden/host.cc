@@ -37,6 +37,7 @@ Result<Host> open_host(const Options& options) {
   host.tag = run_tag(options.run_dir);
   host.client_uid = options.client_uid;
   host.pool_bytes = options.pool_bytes;
+  host.kernel_memory_growth = options.kernel_memory_growth;
   ATOLL_TRY(host.cgroups, linux::read_cgroups());
   ATOLL_TRY([[maybe_unused]] Fd state, open_trusted_directory(options.state_dir, 0755));
   ATOLL_TRY(host.run, open_trusted_directory(options.run_dir, 0755));

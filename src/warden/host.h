@@ -26,6 +26,7 @@ struct Host {
   std::string tag;     // tells the groups of several Atolls on one host apart
   std::string notary;  // path of the program
   uid_t client_uid = 0;
+  uint64_t kernel_memory_growth = 0;  // see Options
   linux::CgroupTree cgroups;
 
   Fd run;            // R

@@ -13,9 +13,11 @@ namespace atl::warden {
 namespace {
 
 // A record that was removed while we waited for its lock is open but has no name any more.
-Result<bool> lock_if_alive(int directory) {
-  while (flock(directory, LOCK_EX) != 0)
+Result<bool> lock_if_alive(int directory, int how = LOCK_EX) {
+  while (flock(directory, how) != 0) {
+    if (errno == EWOULDBLOCK) return false;
     if (errno != EINTR) return Error::system("lock a record");
+  }
   struct stat status;
   if (fstat(directory, &status) != 0) return Error::system("stat a record");
   return status.st_nlink > 0;
@@ -32,13 +34,25 @@ Result<RecordLock> create_record(const Host& host, const SandboxId& id) {
   return RecordLock{std::move(directory)};
 }
 
-Result<std::optional<RecordLock>> lock_record(const Host& host, const SandboxId& id) {
+namespace {
+
+Result<std::optional<RecordLock>> find_and_lock(const Host& host, const SandboxId& id, int how) {
   auto directory = open_at(host.isolates.get(), id.string(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!directory && directory.error().system_errno() == ENOENT) return std::optional<RecordLock>();
   if (!directory) return std::move(directory).error();
-  ATOLL_TRY(bool alive, lock_if_alive(directory->get()));
+  ATOLL_TRY(bool alive, lock_if_alive(directory->get(), how));
   if (!alive) return std::optional<RecordLock>();
   return std::optional(RecordLock{std::move(*directory)});
+}
+
+}  // namespace
+
+Result<std::optional<RecordLock>> lock_record(const Host& host, const SandboxId& id) {
+  return find_and_lock(host, id, LOCK_EX);
+}
+
+Result<std::optional<RecordLock>> try_lock_record(const Host& host, const SandboxId& id) {
+  return find_and_lock(host, id, LOCK_EX | LOCK_NB);
 }
 
 Result<void> remove_record(const Host& host, const SandboxId& id) {

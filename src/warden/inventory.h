@@ -26,6 +26,9 @@ Result<RecordLock> create_record(const Host& host, const SandboxId& id);
 // Waits for whoever works on it. Nothing if there is no such record.
 Result<std::optional<RecordLock>> lock_record(const Host& host, const SandboxId& id);
 
+// The same without waiting: nothing also while somebody works on it.
+Result<std::optional<RecordLock>> try_lock_record(const Host& host, const SandboxId& id);
+
 // Removes the record with the notes in it; absence is a success.
 Result<void> remove_record(const Host& host, const SandboxId& id);
 

@@ -38,6 +38,8 @@ Result<void> take(Options& options, std::string_view name, std::string_view valu
     options.client_uid = static_cast<uid_t>(uid);
   } else if (name == "--pool-bytes") {
     ATOLL_TRY(options.pool_bytes, parse_number(name, value, uint64_t{1} << 50));
+  } else if (name == "--kernel-memory-growth") {
+    ATOLL_TRY(options.kernel_memory_growth, parse_number(name, value, uint64_t{1} << 50));
   } else if (name == "--state-dir") {
     ATOLL_TRY(options.state_dir, parse_path(name, value));
   } else if (name == "--run-dir") {

@@ -24,11 +24,14 @@ struct Options {
   std::string sudo;         // path of the atoll-sudo program; not needed by --remove-all
   std::string notary;       // path of the atoll-notary program; not needed by --remove-all
   uint64_t pool_bytes = 0;  // 0: chosen from the free space
+  // How far the kernel's memory may grow that no group is charged for before the one who makes it
+  // grow is looked for; 0: chosen by the memory of the host.
+  uint64_t kernel_memory_growth = 0;
 };
 
 inline constexpr std::string_view kUsage =
     "usage: atoll-warden [--remove-all] --state-dir DIR --run-dir DIR --client-uid UID --agent FILE"
-    " --sudo FILE --notary FILE [--pool-bytes N]";
+    " --sudo FILE --notary FILE [--pool-bytes N] [--kernel-memory-growth N]";
 
 Result<Options> parse_options(std::span<char* const> arguments);
 

@@ -14,8 +14,9 @@ Result<Options> parse(std::vector<const char*> arguments) {
 }
 
 TEST(Options, ReadsAllOfThem) {
-  auto options = parse({"--state-dir", "/s", "--run-dir", "/r", "--client-uid", "7", "--agent",
-                        "/a", "--sudo", "/u", "--notary", "/n", "--pool-bytes", "4096"});
+  auto options =
+      parse({"--state-dir", "/s", "--run-dir", "/r", "--client-uid", "7", "--agent", "/a", "--sudo",
+             "/u", "--notary", "/n", "--pool-bytes", "4096", "--kernel-memory-growth", "8192"});
   ASSERT_TRUE(options.ok());
   EXPECT_EQ(options->state_dir, "/s");
   EXPECT_EQ(options->run_dir, "/r");
@@ -24,6 +25,7 @@ TEST(Options, ReadsAllOfThem) {
   EXPECT_EQ(options->sudo, "/u");
   EXPECT_EQ(options->notary, "/n");
   EXPECT_EQ(options->pool_bytes, 4096u);
+  EXPECT_EQ(options->kernel_memory_growth, 8192u);
   EXPECT_EQ(options->mode, Mode::kServe);
 }
 

@@ -77,11 +77,13 @@ Result<void> Service::wait_and_dispatch() {
         {.fd = reading ? connection.socket.get() : -1, .events = POLLIN, .revents = 0});
     numbers.push_back(connection.number);
   }
-  if (poll(waiting.data(), waiting.size(), pool_watch_.ms_to_look()) < 0) {
+  int pause = std::min(pool_watch_.ms_to_look(), kernel_memory_.wait_ms());
+  if (poll(waiting.data(), waiting.size(), pause) < 0) {
     if (errno == EINTR) return {};
     return Error::system("poll");
   }
   watch_pool();
+  kernel_memory_.look_if_due();
   if (waiting[0].revents != 0) take_signals();
   if (waiting[1].revents != 0) accept_connection();
   if (waiting[2].revents != 0) heartbeat_->beat();

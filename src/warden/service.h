@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "linux/heartbeat.h"
 #include "warden/host.h"
+#include "warden/kernel_memory_guard.h"
 #include "warden/pool_watch.h"
 #include "warden/protocol.h"
 
@@ -25,7 +26,10 @@ inline constexpr size_t kMaxHelpers = 8;  // beyond, no message is read until on
 
 class Service {
  public:
-  explicit Service(Host& host) : host_(host), pool_watch_(host) {}
+  explicit Service(Host& host)
+      : host_(host),
+        pool_watch_(host),
+        kernel_memory_(host, watched_growth(host.kernel_memory_growth)) {}
 
   // Serves until SIGTERM, then waits for the helpers.
   Result<void> run();
@@ -58,6 +62,7 @@ class Service {
 
   const Host& host_;
   PoolWatch pool_watch_;
+  KernelMemoryGuard kernel_memory_;
   Fd listener_, signals_;
   std::optional<linux::Heartbeat> heartbeat_;
   std::vector<Connection> connections_;

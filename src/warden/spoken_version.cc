@@ -2,6 +2,6 @@
 
 namespace atl::warden {
 
-uint16_t spoken_version() { return 8; }
+uint16_t spoken_version() { return 10; }
 
 }  // namespace atl::warden
