@@ -23,7 +23,7 @@ print(json.dumps({
     "namespaces": {name: os.readlink("/proc/self/ns/" + name) for name in
                    ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time")},
     "pids": [int(name) for name in os.listdir("/proc") if name.isdigit()],
-    "interfaces": [name for _, name in socket.if_nameindex()],
+    "interfaces": [line.split(":")[0].strip() for line in list(open("/proc/net/dev"))[2:]],
     "fds": sorted(os.listdir("/proc/self/fd")),
     "hostname": socket.gethostname(),
     "home": os.environ["HOME"], "cwd": os.getcwd(),
