@@ -151,7 +151,9 @@ std::vector<WatchOrder> KernelMemoryWatch::judge_stop(SteadyTime now, uint64_t b
 
 // The last one that was stopped first: it stopped the growth.
 std::vector<WatchOrder> KernelMemoryWatch::let_next_go_on(SteadyTime now, uint64_t bytes) {
-  if (stopped_.empty() || now - last_progress_ > kLongestSearch) {
+  // Below the limit again nobody needs to be found: ordinary work makes kernel memory come and go.
+  bool is_done = stopped_.empty() || !is_over(bytes);
+  if (is_done || now - last_progress_ > kLongestSearch) {
     state_ = State::kMeasuring;
     has_mark_ = false;
     return all_go_on();

@@ -26,7 +26,7 @@
 namespace atl::warden {
 
 inline constexpr uint64_t kDriftBytesPerSecond = 64 * 1024;
-inline constexpr int kProofs = 3;
+inline constexpr int kProofs = 5;
 // That are stopped at the same time.
 inline constexpr size_t kMaxSuspects = 32;
 

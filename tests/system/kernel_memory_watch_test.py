@@ -56,7 +56,8 @@ class KernelMemory(atoll.SystemTest):
 
     def test_who_makes_it_grow_is_ended_and_its_busy_neighbour_is_not(self):
         limits = {"memory_bytes": 64 << 20}
-        neighbour, grower = (self.atoll.create(limits=limits)["id"] for _ in range(2))
+        neighbour, grower = (self.atoll.create(limits=limits, ttl_ms=900_000)["id"]
+                             for _ in range(2))
         work = self.atoll.start(neighbour, ["python3", "-c", WORK], timeout_ms=600_000)["id"]
         atoll.wait_for("the neighbour to work", lambda: self.rounds(neighbour, work) > 5)
         before = unreclaimable()
@@ -68,7 +69,7 @@ class KernelMemory(atoll.SystemTest):
             most = max(most, unreclaimable())
             shown = self.atoll.request("GET", f"/v1/sandboxes/{grower}").json
             return shown if shown["state"] == "failed" else None
-        shown = atoll.wait_for("the sandbox to be ended", failed, 120)
+        shown = atoll.wait_for("the sandbox to be ended", failed, 400)
         self.assertRegex(shown["failure"], "^kernel_memory: ")
         self.assertEqual(self.atoll.wait_ended(grower, grow)["verdict"], "sandbox_gone")
         print(f"SUnreclaim grew by {(most - before) >> 20} MiB at most", flush=True)
