@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "store/context_rows.h"
 #include "store/database.h"
+#include "store/epoch_keeper.h"
 #include "store/exec_rows.h"
 #include "store/idempotency_rows.h"
 #include "store/key_rows.h"
@@ -31,10 +32,14 @@
 
 namespace atl::store {
 
+struct PairedPlaces;
+
 class Catalog {
  public:
   // Creates the file or migrates it; refuses one that is corrupt, newer or readable by others.
   static Result<std::unique_ptr<Catalog>> open(const std::string& path);
+  // The same beside files, which it refuses if they are not its own: see pairing.h.
+  static Result<std::unique_ptr<Catalog>> open(const PairedPlaces& places);
 
   TenantRows& tenants() { return tenants_; }
   KeyRows& keys() { return keys_; }
@@ -55,6 +60,8 @@ class Catalog {
   VolumeRows& volumes() { return volumes_; }
   Sequence& sequence() { return sequence_; }
 
+  EpochKeeper& epoch() { return epoch_; }
+
  private:
   Catalog(Database process, Database machine, int64_t first)
       : process_(std::move(process)), machine_(std::move(machine)), sequence_(first) {}
@@ -73,6 +80,7 @@ class Catalog {
   SnapshotRows snapshots_{machine_};
   VolumeRows volumes_{machine_};
   Sequence sequence_;
+  EpochKeeper epoch_{process_, machine_};
 };
 
 // The schema, for tests that start from each older version.

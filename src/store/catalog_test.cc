@@ -55,7 +55,7 @@ TEST_F(CatalogTest, EveryTableHasATenant) {
   auto database = Database::open(path_, Durability::kProcess);
   auto query = database->query(
       "SELECT count(*) FROM sqlite_schema s WHERE type = 'table' AND name NOT IN ("
-      "'schema_version', 'sequence', 'sqlite_sequence') AND NOT EXISTS (SELECT 1 FROM "
+      "'schema_version', 'sequence', 'epoch', 'sqlite_sequence') AND NOT EXISTS (SELECT 1 FROM "
       "pragma_table_info(s.name) WHERE name = 'tenant_id')");
   ASSERT_TRUE(query.ok() && query->next().value());
   EXPECT_EQ(query->int64(), 0);

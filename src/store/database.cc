@@ -55,7 +55,7 @@ Error error_of(sqlite3* handle, const std::string& path) {
   Code code = code_of(sqlite3_extended_errcode(handle));
   std::string message = "database " + path + ": " + sqlite3_errmsg(handle);
   if (code == Code::kCorrupt) {
-    message += "; stop atolld and restore a backup, or move the file away to start empty";
+    message += "; stop atolld and restore a backup: see `atoll restore`";
   }
   return Error(code, std::move(message), sqlite3_system_errno(handle));
 }
@@ -260,6 +260,28 @@ Result<Database> Database::open(const std::string& path, Durability durability) 
   return database;
 }
 
+Result<Database> Database::open_without_log(const std::string& path) {
+  std::string uri = "file:";
+  for (char c : path)
+    uri += c == '?' ? "%3f" : c == '#' ? "%23" : c == '%' ? "%25" : std::string(1, c);
+  uri += "?immutable=1";
+  sqlite3* handle = nullptr;
+  int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI;
+  int status = sqlite3_open_v2(uri.c_str(), &handle, flags, nullptr);
+  Database database(path, std::unique_ptr<sqlite3, Close>(handle));
+  if (handle == nullptr) return Error(Code::kExhausted, "open database " + path + ": no memory");
+  if (status != SQLITE_OK) return error_of(handle, path);
+  return database;
+}
+
+Result<bool> Database::write_back() {
+  ATOLL_TRY(Query query, this->query("PRAGMA wal_checkpoint(PASSIVE)"));
+  ATOLL_TRY(bool answered, query.next());
+  bool busy = query.int64() != 0;
+  int64_t frames = query.int64();
+  return answered && !busy && frames == query.int64();
+}
+
 Result<void> Database::configure(Durability durability) {
   sqlite3* handle = handle_.get();
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);
@@ -330,6 +352,12 @@ Result<void> Database::check_integrity() {
   std::string verdict = answered ? check.text() : "no answer";
   if (verdict == "ok") return {};
   return Error(Code::kCorrupt, "database " + path_ + ": " + verdict);
+}
+
+bool Database::has_moved() const {
+  int moved = 0;
+  int status = sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return status != SQLITE_OK || moved != 0;
 }
 
 Result<Transaction> Transaction::begin(Database& database) {

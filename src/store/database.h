@@ -117,6 +117,10 @@ class Database {
   // Creates the file with mode 0600 if it is missing; refuses one that others may read or own.
   static Result<Database> open(const std::string& path, Durability durability);
 
+  // To read what is in the file itself, without its log. Only while no other connection of this
+  // process has it open: see prepare_file().
+  static Result<Database> open_without_log(const std::string& path);
+
   template <typename... Values>
   Result<Query> query(Sql sql, const Values&... values) {
     ATOLL_TRY(Statement * statement, prepare(sql));
@@ -142,6 +146,12 @@ class Database {
   Result<void> check_integrity();
 
   const std::string& path() const { return path_; }
+  // Has the file itself hold all that is committed. False: somebody reads what it would replace.
+  Result<bool> write_back();
+  // Whether the file that is open was moved, replaced or removed.
+  bool has_moved() const;
+  // Rows that this connection has changed, also by triggers.
+  int64_t total_changes() const { return sqlite3_total_changes64(handle_.get()); }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
 
  private:

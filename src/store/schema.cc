@@ -425,6 +425,28 @@ CREATE INDEX sandboxes_by_age ON sandboxes (tenant_id, sequence, sandbox_id);
 DROP INDEX snapshots_by_age;
 CREATE INDEX snapshots_by_age ON snapshots (tenant_id, sequence, snapshot_id);
 )sql",
+    // Keys are there from the first start on.
+    R"sql(
+CREATE TABLE epoch (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  identity BLOB NOT NULL CHECK (length(identity) = 16),
+  synced INTEGER NOT NULL CHECK (synced >= 0),
+  running INTEGER NOT NULL CHECK (running >= 0),
+  pairing TEXT NOT NULL CHECK (pairing IN ('fresh', 'upgraded', 'paired', 'setting_aside')),
+  joined_at_ms INTEGER NOT NULL
+) STRICT;
+INSERT INTO epoch VALUES (1, randomblob(16), 0, 0,
+  iif(EXISTS (SELECT 1 FROM keys), 'upgraded', 'fresh'), 0);
+CREATE TRIGGER sandbox_made AFTER INSERT ON sandboxes BEGIN
+  UPDATE epoch SET running = running + 1;
+END;
+CREATE TRIGGER sandbox_changed AFTER UPDATE OF state, released, paused_at_ms ON sandboxes BEGIN
+  UPDATE epoch SET running = running + 1;
+END;
+CREATE TRIGGER sandbox_gone AFTER DELETE ON sandboxes BEGIN
+  UPDATE epoch SET running = running + 1;
+END;
+)sql",
 };
 
 }  // namespace
