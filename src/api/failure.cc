@@ -176,6 +176,9 @@ constexpr Advice kAdvice[] = {
      "try again; the layer pool is mounted anew as soon as the disk beneath it allows, "
      "GET /readyz says more"},
     {"not_ready", 503, "try again in a moment; atolld is taking up its sandboxes"},
+    {"database_replaced", 503, "put the file of the database back, or see docs/operations.md"},
+    {"database_mismatch", 503, "see `Lost database` in docs/operations.md"},
+    {"database_damaged", 503, "see `Lost database` in docs/operations.md"},
     {"malformed_request", 400, "send well-formed HTTP/1.1"},
     {"request_timeout", 408, "send the whole request without long pauses"},
     {"body_too_large", 413, "send a smaller body"},

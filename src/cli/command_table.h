@@ -27,6 +27,7 @@ struct Typed {
   bool json = false;
 
   bool detach = false, allow_remote = false, no_warm_pool = false, anew = false;
+  bool adopt_orphans = false;
   bool keep = false, without_images = false, daemon_only = false, warden_only = false;
   std::optional<int> resumed_for, kvm_trial;
   std::optional<uint64_t> kernel_memory_growth;

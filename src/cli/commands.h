@@ -26,6 +26,7 @@ struct UpCommand {
   enum class Mode : unsigned char { kForeground, kDetached };
   enum class Reach : unsigned char { kLoopbackOnly, kAnywhere };
   enum class Stop : unsigned char { kRemoves, kKeeps };
+  enum class Orphans : unsigned char { kRefuse, kAdopt };  // files of another database
   Mode mode = Mode::kForeground;
   Reach reach = Reach::kLoopbackOnly;
   bool warm_pool = true;
@@ -35,6 +36,7 @@ struct UpCommand {
   // For tests: the warden's --kernel-memory-growth, in bytes.
   std::optional<uint64_t> kernel_memory_growth = {};
   Stop stop = Stop::kRemoves;  // what SIGTERM does to sandboxes
+  Orphans orphans = Orphans::kRefuse;
   ListenAddress listen;
   TlsOptions tls;
   // This process is a supervisor that was asked to replace programs and has executed the installed

@@ -39,6 +39,9 @@ void add_up(CLI::App& app, Typed& typed) {
   app.add_flag("--keep", typed.keep,
                "When stopped by a signal, leave the sandboxes to the next `atoll up`");
   app.add_option("--kernel-memory-growth", typed.kernel_memory_growth)->group("");  // for tests
+  app.add_flag("--adopt-orphans", typed.adopt_orphans,
+               "Where the database is not that of the files beside it, start all the same and set "
+               "aside for a week what it does not name");
   app.add_option("--resume", typed.resumed_for)->group("");  // for the supervisor itself
 }
 
@@ -116,6 +119,7 @@ Result<Command> make_up(const Typed& typed, const CLI::App&) {
   up.gvisor_platform = typed.gvisor_platform;
   if (typed.keep) up.stop = UpCommand::Stop::kKeeps;
   up.kernel_memory_growth = typed.kernel_memory_growth;
+  if (typed.adopt_orphans) up.orphans = UpCommand::Orphans::kAdopt;
   up.resumed_for = typed.resumed_for;
   ATOLL_TRY(up.listen, ListenAddress::parse(typed.listen));
   if (!up.listen.is_loopback() && up.reach == UpCommand::Reach::kLoopbackOnly)

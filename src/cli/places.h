@@ -32,6 +32,9 @@ struct Places {
   std::string replacement() const { return run + "/replacement.json"; }
 };
 
+// Owned as daemon_state() is: what its database last said of itself, apart from that.
+inline std::string epoch_state(const Places& places) { return places.state + "/epoch"; }
+
 // Owned by the user that atoll-egress runs as.
 inline std::string egress_state(const Places& places) { return places.state + "/egress"; }
 inline std::string egress_run(const Places& places) { return places.run + "/egress"; }

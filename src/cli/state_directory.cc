@@ -125,6 +125,7 @@ Result<void> make_state_directories(const Places& places, const Identity& daemon
   ATOLL_TRY_VOID(make_top(places.state));
   ATOLL_TRY_VOID(check_reachable(places.state, daemon));
   ATOLL_TRY_VOID(make_owned(places.daemon_state(), daemon, 0700));
+  ATOLL_TRY_VOID(make_owned(epoch_state(places), daemon, 0700));
   ATOLL_TRY_VOID(make_owned(places.images(), kRoot, 0755));
   ATOLL_TRY_VOID(make_owned(places.templates(), kRoot, 0755));
   return make_owned(places.logs(), kRoot, 0750);
@@ -133,6 +134,8 @@ Result<void> make_state_directories(const Places& places, const Identity& daemon
 Result<void> make_run_directories(const Places& places, const Identity& daemon) {
   ATOLL_TRY_VOID(make_owned(places.run, kRoot, 0755));
   ATOLL_TRY_VOID(check_reachable(places.run, daemon));
+  // Also for a supervisor that was started by a version that had none.
+  ATOLL_TRY_VOID(make_owned(epoch_state(places), daemon, 0700));
   ATOLL_TRY_VOID(make_owned(places.agents(), daemon, 0700));
   return make_owned(places.daemon_run(), daemon, 0755);
 }

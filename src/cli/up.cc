@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kReadyTime{30'000};  // on a slow machine, with a pool to make
 constexpr std::chrono::milliseconds kReadyPoll{20};
+constexpr std::chrono::minutes kCheckTime{2};  // of a database, however large
 constexpr size_t kShownLogLines = 15;
 
 struct UpPlan {
@@ -159,11 +160,41 @@ Result<void> refuse_unusable_tls(const UpPlan& plan) {
   ATOLL_TRY(ProgramAnswer answer, ask_program(std::move(start), kReadyTime));
   if (answer.status == 0) return {};
   std::string said = answer.text.substr(0, answer.text.find('\n'));
-  if (said.starts_with("TLS: "))
-    said +=
-        "\n  remedy: --tls-certificate wants a PEM file with the server's own certificate first,"
-        " --tls-key its key without a passphrase";
+  if (!said.starts_with("TLS: ")) return {};  // what else it refuses is asked later
+  said +=
+      "\n  remedy: --tls-certificate wants a PEM file with the server's own certificate first,"
+      " --tls-key its key without a passphrase";
   return Error(Code::kInvalid, std::move(said));
+}
+
+// Runs atolld as it will be run, but to look at what is there, or to adopt it, and end.
+Result<void> ask_daemon(const UpPlan& plan, const char* option) {
+  SupervisedProgram daemon = programs_of(plan).back();
+  ATOLL_TRY(Fd binary, open_file(daemon.path, O_PATH));
+  std::vector<std::string> arguments = {daemon.name};
+  arguments.insert(arguments.end(), daemon.arguments.begin(), daemon.arguments.end());
+  arguments.emplace_back(option);
+  ATOLL_TRY(ProgramAnswer answer, ask_program({.program = binary.get(),
+                                               .arguments = std::move(arguments),
+                                               .identity = daemon.identity},
+                                              kCheckTime));
+  if (answer.status == 0) return {};
+  while (answer.text.ends_with('\n')) answer.text.pop_back();
+  return Error(Code::kConflict, answer.text);
+}
+
+// Before anything runs that could take files for garbage. An atolld that will be adopted has proved
+// its database when it began.
+Result<void> check_database(const UpPlan& plan) {
+  ATOLL_TRY(std::optional<linux::LockHolder> running,
+            Host(plan.places, plan.binaries, plan.daemon).daemon());
+  bool adopts = plan.up.orphans == UpCommand::Orphans::kAdopt;
+  if (running && adopts)
+    return Error(Code::kConflict, "an atolld without a supervisor runs in " + plan.places.state +
+                                      "\n  remedy: atoll down");
+  if (running) return {};
+  if (adopts) ATOLL_TRY_VOID(ask_daemon(plan, "--adopt-orphans"));
+  return ask_daemon(plan, "--check");
 }
 
 // Both, whichever was replaced: atolld is ready when the warden has answered it.
@@ -353,6 +384,7 @@ Result<int> run_command(const CommandLine& line, const UpCommand& up) {
   ATOLL_TRY_VOID(refuse_unusable_tls(plan));
   ATOLL_TRY_VOID(make_state_directories(plan.places, plan.daemon));
   umask(022);
+  ATOLL_TRY_VOID(check_database(plan));
   ATOLL_TRY_VOID(install_built_in(plan.binaries, plan.places));
   if (up.mode == UpCommand::Mode::kDetached) return detach(plan, line.format);
   ATOLL_TRY_VOID(supervise(plan));

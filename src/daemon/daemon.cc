@@ -49,7 +49,8 @@
 #include "linux/lock_file.h"
 #include "sandbox/wall_trials.h"
 #include "store/key_file.h"
-#include "store/migrations.h"
+#include "store/lost_found.h"
+#include "store/pairing.h"
 
 namespace atl::daemon {
 
@@ -58,6 +59,8 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::chrono::milliseconds kAdoptPause{50};
+constexpr std::chrono::seconds kDatabasePause{1};  // between two times that its log is written back
+constexpr std::chrono::hours kLostFoundPause{6};
 constexpr uint64_t kArtifactBudgetBytes = 4ull << 30;  // of sandboxes that are gone
 constexpr uint64_t kFreeSpaceFloorBytes = 1ull << 30;
 // So that what programs print alone keeps nobody from creating.
@@ -86,6 +89,7 @@ Task<void> pause_for(std::chrono::milliseconds time) {
 }
 
 struct Served {
+  sandbox::Ledger& ledger;
   sandbox::Sandboxes& sandboxes;
   sandbox::Snapshots& snapshots;
   sandbox::Seals& seals;
@@ -93,6 +97,8 @@ struct Served {
   sandbox::Idempotency& idempotency;
   api::Router& router;
   sandbox::WallTrials& trials;
+  asio::io_context& context;
+  std::optional<Error>& failure;  // why it stops
 };
 
 sandbox::WallTrials::Plan trial_plan(const Options& options) {
@@ -111,20 +117,60 @@ Task<void> tend_machines(sandbox::WallTrials& trials, sandbox::WarmPool* pool) {
 }
 
 // Until the warden answers there is nothing to serve; the supervisor is starting it.
-Task<void> take_up(Served served, const Options& options, std::function<void()> on_adopted) {
-  auto& [sandboxes, snapshots, seals, builds, idempotency, router, trials] = served;
+Task<Result<void>> adopt_all(Served served) {
   while (true) {
-    auto adopted = co_await sandboxes.adopt();
-    if (adopted) adopted = co_await snapshots.adopt();
-    if (adopted) break;
+    auto adopted = co_await served.sandboxes.adopt();
+    if (adopted) adopted = co_await served.snapshots.adopt();
+    if (adopted || adopted.error().reason() == "database_mismatch") co_return adopted;
     log_info("waiting for the warden", {adopted.error()});
     co_await pause_for(kAdoptPause);
   }
+}
+
+// From here on what no row names is what a crash left.
+Task<void> finish_pairing(sandbox::Ledger& ledger) {
+  if (ledger.pairing() == store::Pairing::kPaired) co_return;
+  auto finished = co_await ledger.finish_pairing();
+  if (!finished) log_error("the next start does it again", {finished.error()});
+}
+
+// So that a log that is left beside an older file is known for what it is.
+Task<void> write_back_database(sandbox::Ledger& ledger) {
+  auto write_back = [](store::Catalog& catalog) { return catalog.epoch().write_back(); };
+  while (true) {
+    // What fails is what Rounds find, too.
+    (void)co_await ledger.run(write_back);
+    co_await pause_for(kDatabasePause);
+  }
+}
+
+// What was set aside a week ago, here and in the pool.
+Task<void> sweep_lost_found(isolate::Driver& driver, std::string directory) {
+  SystemClock clock;
+  while (true) {
+    auto swept = store::sweep_lost_found(directory, to_milliseconds(clock.wall_now()));
+    if (swept) swept = co_await driver.sweep_lost_found();
+    if (!swept) log_warning("lost+found is not swept", {swept.error()});
+    co_await pause_for(kLostFoundPause);
+  }
+}
+
+Task<void> take_up(Served served, const Options& options, std::function<void()> on_adopted) {
+  auto& [ledger, sandboxes, snapshots, seals, builds, idempotency, router, trials, context,
+         failure] = served;
+  auto adopted = co_await adopt_all(served);
+  if (!adopted) {
+    failure = std::move(adopted).error();
+    context.stop();
+    co_return;
+  }
+  if (ledger.pairing() != store::Pairing::kSettingAside) co_await finish_pairing(ledger);
   on_adopted();
   auto loaded = co_await builds.load();
   if (!loaded) log_error("templates cannot be read", {loaded.error()});
   // Before anything is sealed: of what was not synced when power was lost, nothing is used again.
-  co_await seals.collect();
+  auto collected = co_await seals.collect();
+  if (loaded && collected) co_await finish_pairing(ledger);
   router.set_ready();
   log_info("ready");
   auto executor = co_await asio::this_coro::executor;
@@ -140,6 +186,19 @@ Task<void> take_up(Served served, const Options& options, std::function<void()> 
     co_await builds.sweep();
     co_await idempotency.sweep();
   }
+}
+
+void watch_state(const Served& served, isolate::Driver& driver, std::string directory) {
+  // detached: the daemon's own life, both
+  spawn(served.context.get_executor(), write_back_database(served.ledger));
+  // detached: as the one before
+  spawn(served.context.get_executor(), sweep_lost_found(driver, std::move(directory)));
+}
+
+Result<void> how_it_ended(const std::optional<Error>& failure) {
+  if (failure) return *failure;
+  log_info("stopped");
+  return {};
 }
 
 Task<void> stop_on_signal(http::Server& server, http::TlsListener* tls) {
@@ -224,6 +283,11 @@ Result<std::unique_ptr<http::TlsListener>> listen_for_tls(asio::io_context& cont
   return listener;
 }
 
+store::PairedPlaces paired_places(const Options& options) {
+  return {.daemon_directory = options.state_directory + "/daemon",
+          .epoch_file = options.state_directory + "/epoch/current"};
+}
+
 struct Stores {
   store::OutputLogs outputs;
   store::Artifacts artifacts;
@@ -264,25 +328,26 @@ Result<void> begin_rounds(asio::io_context& context, const Options& options, Rou
 
 Result<void> check_daemon(const Options& options) {
   if (!options.tls_listen.address.empty()) ATOLL_TRY_VOID(http::check_tls_files(options.tls_files));
-  std::string path = options.state_directory + "/daemon/atoll.db";
-  // Opening would make an empty one.
-  if (access(path.c_str(), F_OK) != 0)
-    return errno == ENOENT ? Result<void>() : Error::system("find " + path);
-  ATOLL_TRY(auto database, store::Database::open(path, store::Durability::kProcess));
-  return store::check_migratable(database, store::catalog_migrations());
+  return store::check_pair(paired_places(options));
+}
+
+Result<void> adopt_orphans(const Options& options) {
+  SystemClock clock;
+  return store::join_pair(paired_places(options), to_milliseconds(clock.wall_now()));
 }
 
 Result<void> run_daemon(const Options& options) {
   ATOLL_TRY(auto lock, linux::LockFile::acquire(options.run_directory + "/daemon/atolld.lock"));
   watch_crash_directory(options.run_directory, "atolld");
   std::string own_directory = options.state_directory + "/daemon";
-  ATOLL_TRY(auto catalog, store::Catalog::open(own_directory + "/atoll.db"));
+  ATOLL_TRY(auto catalog, store::Catalog::open(paired_places(options)));
   ATOLL_TRY(std::string key, store::ensure_local_key(*catalog, own_directory + "/local.key"));
   ATOLL_TRY(auto port_tokens, sandbox::PortTokens::open(own_directory + "/port.key"));
   ATOLL_TRY(Stores stores, open_stores(options, own_directory));
   // Suspended coroutines are destroyed with the io_context and still hold reservations and logs:
   // what they hold is declared before it, what holds sockets and timers of it after it.
   SystemClock clock;
+  std::optional<Error> failure;
   sandbox::Admission admission(make_budget(options));
   sandbox::Ledger ledger(std::move(catalog), std::move(stores.ballast));
   store::BlobKeeper keeper(*stores.blobs);
@@ -343,12 +408,14 @@ Result<void> run_daemon(const Options& options) {
   spawn(context.get_executor(), stop_on_signal(*server, tls.get()));
   // detached: the daemon's own life too
   auto connect = [&] { spawn(context.get_executor(), driver.egress().run()); };
-  Served served{sandboxes, snapshots, seals, builds, idempotency, router, trials};
+  Served served{ledger,      sandboxes, snapshots, seals,   builds,
+                idempotency, router,    trials,    context, failure};
+  // detached: the daemon's own life, as these
   spawn(context.get_executor(), take_up(served, options, connect));
+  watch_state(served, driver, own_directory);
   context.run();
   ledger.finish();
-  log_info("stopped");
-  return {};
+  return how_it_ended(failure);
 }
 
 }  // namespace atl::daemon

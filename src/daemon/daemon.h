@@ -16,4 +16,8 @@ Result<void> run_daemon(const Options& options);
 // serves it now.
 Result<void> check_daemon(const Options& options);
 
+// Makes the database and the files beside it one, whatever they were: from the next start on what
+// no row names is set aside for a week.
+Result<void> adopt_orphans(const Options& options);
+
 }  // namespace atl::daemon

@@ -41,10 +41,13 @@ int main(int argc, char** argv) {
     fprintf(stderr, "atolld: %s\n", options.error().message().c_str());
     return 2;
   }
-  bool only_checks = options->mode == atl::daemon::Options::Mode::kCheck;
-  auto done = only_checks ? atl::daemon::check_daemon(*options) : atl::daemon::run_daemon(*options);
+  using Mode = atl::daemon::Options::Mode;
+  bool serves = options->mode == Mode::kServe;
+  auto done = serves                          ? atl::daemon::run_daemon(*options)
+              : options->mode == Mode::kCheck ? atl::daemon::check_daemon(*options)
+                                              : atl::daemon::adopt_orphans(*options);
   if (done) return 0;
-  if (only_checks) {
+  if (!serves) {
     fprintf(stderr, "%s\n", done.error().message().c_str());
     return 1;
   }

@@ -92,6 +92,21 @@ Result<void> check(const Options& options) {
   return tls ? check_reach(options, options.tls_listen.address) : Result<void>();
 }
 
+bool take_flag(const std::string& flag, Options& options) {
+  if (flag == "--check") {
+    options.mode = Options::Mode::kCheck;
+  } else if (flag == "--adopt-orphans") {
+    options.mode = Options::Mode::kAdopt;
+  } else if (flag == "--allow-remote") {
+    options.allow_remote = true;
+  } else if (flag == "--no-warm-pool") {
+    options.warm_pool = false;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Options> parse_options(const std::vector<std::string>& arguments) {
@@ -138,18 +153,7 @@ Result<Options> parse_options(const std::vector<std::string>& arguments) {
       {"--slow-peer-time", into_peer_times("--slow-peer-time", options.http_limits)},
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--check") {
-      options.mode = Options::Mode::kCheck;
-      continue;
-    }
-    if (arguments[i] == "--allow-remote") {
-      options.allow_remote = true;
-      continue;
-    }
-    if (arguments[i] == "--no-warm-pool") {
-      options.warm_pool = false;
-      continue;
-    }
+    if (take_flag(arguments[i], options)) continue;
     auto setter = setters.find(arguments[i]);
     if (setter == setters.end()) return invalid("unknown option '" + arguments[i] + "'");
     if (i + 1 == arguments.size()) return invalid(arguments[i] + " needs a value");

@@ -16,7 +16,8 @@
 namespace atl::daemon {
 
 struct Options {
-  enum class Mode : unsigned char { kServe, kCheck } mode = Mode::kServe;  // --check
+  // --check, --adopt-orphans: look at the state, or join it, and end.
+  enum class Mode : unsigned char { kServe, kCheck, kAdopt } mode = Mode::kServe;
   std::string state_directory;
   std::string run_directory;
   std::string listen_address = "127.0.0.1";

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kMostDatabaseTime{5'000};
 struct Rounds::Question {
   std::chrono::milliseconds waited{0};
   bool answered = false;
-  bool failed = false;
+  std::string trouble = {};
 };
 
 Rounds::Rounds(asio::any_io_executor executor, const std::string& run_directory,
@@ -35,7 +35,8 @@ Rounds::Rounds(asio::any_io_executor executor, const std::string& run_directory,
 Task<void> Rounds::ask_database(sandbox::Ledger& ledger, std::shared_ptr<Question> question) {
   auto read = [](store::Catalog& catalog) { return catalog.tenants().find(store::kLocalTenant); };
   auto found = co_await ledger.run(read);
-  question->failed = !found.ok();
+  bool replaced = !found && found.error().reason() == "database_replaced";
+  if (!found) question->trouble = replaced ? "database_replaced" : "it cannot be read";
   question->answered = true;
 }
 
@@ -45,7 +46,7 @@ void Rounds::look_at_database(std::chrono::milliseconds passed) {
     if (question_->waited >= kMostDatabaseTime) health_.report("database", "it does not answer");
     return;
   }
-  if (question_) health_.report("database", question_->failed ? "it cannot be read" : "");
+  if (question_) health_.report("database", question_->trouble);
   question_ = std::make_shared<Question>();
   // detached: owns a share of the question; the ledger outlives the io_context's work
   spawn(executor_, ask_database(ledger_, question_));

@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "base/snapshot_id.h"
 #include "isolate/egress_client.h"
+#include "isolate/lost_found.h"
 #include "isolate/meter.h"
 #include "isolate/monitor.h"
 #include "isolate/snapshot_keeper.h"
@@ -54,7 +55,7 @@ struct LaunchSpec {
 
 enum class Programs : unsigned char { kRun, kFrozen };
 
-class Driver : public SnapshotKeeper, public VolumeKeeper, public Meter {
+class Driver : public SnapshotKeeper, public VolumeKeeper, public LostFound, public Meter {
  public:
   virtual std::string_view name() const = 0;
 

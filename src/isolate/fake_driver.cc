@@ -254,6 +254,16 @@ Task<Result<std::vector<SnapshotId>>> FakeDriver::list_snapshots() {
   co_return ids;
 }
 
+Task<Result<void>> FakeDriver::set_aside(Found found) {
+  aside.insert(std::visit([](const auto& id) { return id.string(); }, found));
+  if (const auto* isolate = std::get_if<SandboxId>(&found)) co_return co_await remove(*isolate);
+  if (const auto* snapshot = std::get_if<SnapshotId>(&found)) snapshots.erase(*snapshot);
+  if (const auto* volume = std::get_if<VolumeId>(&found)) volumes.erase(*volume);
+  co_return Result<void>();
+}
+
+Task<Result<void>> FakeDriver::sweep_lost_found() { co_return Result<void>(); }
+
 Task<Result<void>> FakeDriver::create_volume(VolumeId volume, uint64_t limit_bytes) {
   volumes.emplace(volume, limit_bytes);
   co_return Result<void>();

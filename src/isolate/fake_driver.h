@@ -89,12 +89,16 @@ class FakeDriver final : public Driver {
   std::map<SandboxId, std::vector<VolumePlace>> places;
   // The files of isolates that are kept, once those are gone.
   std::map<SandboxId, FakeFiles> kept;
+  // Ids of what was set aside.
+  std::set<std::string> aside;
 
  private:
   // Of Driver; nobody asks the fake itself.
   Task<Result<linux::ResourceUsage>> usage(SandboxId id) override;
   Task<Result<void>> vacate(SandboxId id) override;
   Task<Result<void>> release(SandboxId id) override;
+  Task<Result<void>> set_aside(Found found) override;
+  Task<Result<void>> sweep_lost_found() override;
   Task<Result<void>> remove_image(Digest image) override;
   Trial trial_of(const Monitor& monitor) const;
   Task<Result<void>> set_programs(SandboxId id, Programs programs) override;

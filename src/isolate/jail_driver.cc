@@ -384,6 +384,26 @@ Task<Result<linux::ResourceUsage>> JailDriver::usage(SandboxId id) {
   co_return usage;
 }
 
+Task<Result<void>> JailDriver::set_aside(Found found) {
+  warden::Request request = make_request(warden::Operation::kSetAside);
+  if (const auto* isolate = std::get_if<SandboxId>(&found)) {
+    auto released = co_await release(*isolate);
+    if (!released && released.error().code() != Code::kNotFound) co_return released;
+    co_await egress_.close(*isolate);
+    set_id(request, *isolate);
+  }
+  if (const auto* snapshot = std::get_if<SnapshotId>(&found)) set_kept(request, *snapshot);
+  if (const auto* volume = std::get_if<VolumeId>(&found)) set_kept(request, *volume);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, "set aside");
+}
+
+Task<Result<void>> JailDriver::sweep_lost_found() {
+  warden::Request request = make_request(warden::Operation::kSweepLostFound);
+  ATOLL_CO_TRY(WardenClient::Answer answer, co_await warden_.ask(request));
+  co_return to_result(answer.reply, "sweep lost+found");
+}
+
 Task<Result<void>> JailDriver::remove_image(Digest image) {
   warden::Request request = make_request(warden::Operation::kRemoveImage);
   request.image = image.bytes();

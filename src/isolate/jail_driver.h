@@ -47,6 +47,8 @@ class JailDriver final : public Driver {
   Task<Result<void>> create_volume(VolumeId volume, uint64_t limit_bytes) override;
   Task<Result<void>> remove_volume(VolumeId volume) override;
   Task<Result<std::vector<VolumeId>>> list_volumes() override;
+  Task<Result<void>> set_aside(Found found) override;
+  Task<Result<void>> sweep_lost_found() override;
 
   // Without what it has of egress.
   Task<Result<warden::Reply>> end(SandboxId id, LayerEnd layer_end);

@@ -7,6 +7,7 @@
 #include "sandbox/pause.h"
 #include "sandbox/sandboxes.h"
 #include "sandbox/trust.h"
+#include "sandbox/unlisted.h"
 
 namespace atl::sandbox {
 
@@ -22,10 +23,10 @@ Task<Result<void>> Sandboxes::adopt() {
     ATOLL_CO_TRY_VOID(co_await adopt_row(row, exists));
     crash_point("adopt.row");
   }
-  for (SandboxId id : unowned) {
-    log_warning("removing an isolate that no row knows", {{"sandbox", id.view()}});
-    ATOLL_CO_TRY_VOID(co_await services_.driver.remove(id));
-  }
+  for (SandboxId id : unowned) ATOLL_CO_TRY_VOID(co_await clear_unlisted(services_, id));
+  std::set<SandboxId> known;
+  for (const store::SandboxRow& row : rows) known.insert(row.id);
+  ATOLL_CO_TRY_VOID(clear_unlisted_outputs(services_, known));
   crash_point("adopt.done");
   log_info("took up sandboxes", {{"sandboxes", all_.size()}, {"removed", unowned.size()}});
   co_return Result<void>();

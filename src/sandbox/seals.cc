@@ -18,17 +18,26 @@ constexpr std::chrono::minutes kImportTime{60};
 
 Result<std::string> read_manifest_blob(const store::Blobs& blobs, const Digest& name) {
   ATOLL_TRY(Fd file, blobs.open(name));
-  return read_all(file.get(), store::kMaxManifestBytes);
+  ATOLL_TRY(std::string bytes, read_all(file.get(), store::kMaxManifestBytes));
+  // What it names is kept by it alone.
+  if (store::sha256(bytes) != name)
+    return Error(Code::kCorrupt, "the manifest " + name.string() + " is damaged");
+  return bytes;
 }
 
-// All blobs that snapshots with these manifests need.
+enum class Gone : unsigned char { kPassOver, kRefuse };
+
+// All blobs that snapshots with these manifests need. `gone`: a manifest that is not there. What it
+// named is of no use, unless it is its name that is wrong.
 Result<store::NeededBlobs> read_needed(const store::Blobs& blobs,
-                                       const std::vector<Digest>& manifests) {
+                                       const std::vector<Digest>& manifests, Gone gone) {
   store::NeededBlobs needed;
   for (const Digest& name : manifests) {
     auto bytes = read_manifest_blob(blobs, name);
-    // Gone with a disk: what it named is of no use any more.
-    if (!bytes && bytes.error().code() == Code::kNotFound) continue;
+    bool is_gone = !bytes && bytes.error().code() == Code::kNotFound;
+    if (is_gone && gone == Gone::kPassOver) continue;
+    if (is_gone)
+      return Error(Code::kCorrupt, "the manifest " + name.string() + " of a snapshot is not there");
     if (!bytes) return std::move(bytes).error();
     ATOLL_TRY(store::SnapshotManifest manifest, store::read_manifest(*bytes));
     needed.add(name, bytes->size());
@@ -112,8 +121,9 @@ Seals::Seals(Sandboxes& sandboxes, Snapshots& snapshots, Places places)
 }
 
 void Seals::collect_soon() {
+  auto collecting = [](Seals& self) -> Task<void> { (void)co_await self.collect(); };
   // detached: owned by this object, whoever asked for it
-  spawn(services_.executor, collect());
+  spawn(services_.executor, collecting(*this));
 }
 
 Task<Result<std::shared_ptr<Seals::Packing>>> Seals::begin_packing(store::TenantId tenant) {
@@ -123,7 +133,7 @@ Task<Result<std::shared_ptr<Seals::Packing>>> Seals::begin_packing(store::Tenant
   auto read = [tenant](store::Catalog& catalog) { return catalog.snapshots().manifests(tenant); };
   ATOLL_CO_TRY(std::vector<Digest> manifests, co_await services_.ledger.run(read));
   auto work = [manifests = std::move(manifests), &blobs = places_.keeper.blobs()] {
-    return read_needed(blobs, manifests);
+    return read_needed(blobs, manifests, Gone::kPassOver);
   };
   ATOLL_CO_TRY(store::NeededBlobs needed, co_await run_on(threads_, std::move(work)));
   claim->set_needed(std::move(needed));
@@ -313,17 +323,20 @@ Task<Result<void>> Seals::unpack(std::shared_ptr<Sandbox> sandbox, std::shared_p
   co_return written;
 }
 
-Task<void> Seals::collect() {
+Task<Result<void>> Seals::collect() {
   again_ = true;
-  if (collecting_) co_return;
+  Result<void> done;
+  if (collecting_) co_return done;
   collecting_ = true;
   while (again_) {
     again_ = false;
     auto removed = co_await collect_once();
     if (!removed) log_error("blobs were not collected", {removed.error()});
     if (removed && *removed > 0) log_info("collected blobs", {{"removed", *removed}});
+    if (!removed) done = std::move(removed).error();
   }
   collecting_ = false;
+  co_return done;
 }
 
 Task<Result<size_t>> Seals::collect_once() {
@@ -331,10 +344,11 @@ Task<Result<size_t>> Seals::collect_once() {
   auto collection = std::make_shared<Collection>(places_.keeper);
   auto read = [](store::Catalog& catalog) { return catalog.snapshots().all_manifests(); };
   ATOLL_CO_TRY(std::vector<Digest> manifests, co_await services_.ledger.run(read));
-  auto work = [collection, manifests = std::move(manifests),
+  store::Unlisted fate = services_.ledger.unlisted();
+  auto work = [collection, manifests = std::move(manifests), fate,
                &blobs = places_.keeper.blobs()]() -> Result<size_t> {
-    ATOLL_TRY(store::NeededBlobs needed, read_needed(blobs, manifests));
-    return collection->run(needed.names);
+    ATOLL_TRY(store::NeededBlobs needed, read_needed(blobs, manifests, Gone::kRefuse));
+    return collection->run(needed.names, fate);
   };
   auto removed = co_await run_on(threads_, std::move(work));
   crash_point("collect.done");

@@ -75,8 +75,8 @@ class Seals {
   // What becomes of it. When that is nothing, collect_soon() after the upload is gone.
   Task<Result<Kept>> finish(std::shared_ptr<Upload> upload);
 
-  // Removes blobs that no row needs.
-  Task<void> collect();
+  // Removes blobs that no row needs; none if it is not sure of one.
+  Task<Result<void>> collect();
   void collect_soon();
 
  private:

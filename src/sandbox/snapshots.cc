@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "sandbox/pause.h"
 #include "sandbox/still_files.h"
+#include "sandbox/unlisted.h"
 
 namespace atl::sandbox {
 
@@ -202,10 +203,7 @@ Task<Result<void>> Snapshots::adopt() {
     if (row.reason == "fork" || row.reason == "diff")
       ATOLL_CO_TRY_VOID(co_await remove(row.tenant, row.id, store::Orphans::kAdopt));
   }
-  for (SnapshotId id : unowned) {
-    log_warning("removing a snapshot that no row knows", {{"snapshot", id.view()}});
-    ATOLL_CO_TRY_VOID(co_await services_.driver.remove_snapshot(id));
-  }
+  for (SnapshotId id : unowned) ATOLL_CO_TRY_VOID(co_await clear_unlisted(services_, id));
   co_return Result<void>();
 }
 

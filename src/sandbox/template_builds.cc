@@ -49,17 +49,19 @@ TemplateBuilds::TemplateBuilds(Sandboxes& sandboxes, Templates& templates,
       turn_(sandboxes.services().executor) {}
 
 Task<Result<void>> TemplateBuilds::load_rows() {
+  loaded_ = false;
   auto read = [](store::Catalog& catalog) { return catalog.templates().all(); };
   ATOLL_CO_TRY(auto rows, co_await sandboxes_.services().ledger.run(read));
   auto read_tags = [](store::Catalog& catalog) { return catalog.templates().all_tags(); };
   ATOLL_CO_TRY(auto tags, co_await sandboxes_.services().ledger.run(read_tags));
-  co_return templates_.set_rows(std::move(rows), std::move(tags));
+  ATOLL_CO_TRY_VOID(templates_.set_rows(std::move(rows), std::move(tags)));
+  loaded_ = true;
+  co_return Result<void>();
 }
 
 Task<Result<void>> TemplateBuilds::load() {
   ATOLL_CO_TRY_VOID(co_await load_rows());
-  co_await collect();
-  co_return Result<void>();
+  co_return co_await collect();
 }
 
 const store::TemplateRow* TemplateBuilds::find_built(store::TenantId tenant,
@@ -251,7 +253,7 @@ Task<void> TemplateBuilds::run(TemplateBuilds& self, std::shared_ptr<Order> orde
              {{"template", order->build->name()}, {"image", image->image.string()}});
     order->build->set_built(image->image);
   }
-  co_await self.collect();
+  (void)co_await self.collect();
 }
 
 Task<Result<isolate::BuiltImage>> TemplateBuilds::make_image(Order& order) {
@@ -316,7 +318,7 @@ Task<Result<void>> TemplateBuilds::remove(store::TenantId tenant, std::string na
   std::erase_if(known_, [&](const auto& one) {
     return one->ended() && one->tenant() == tenant && one->name() == name;
   });
-  co_await collect();
+  (void)co_await collect();
   co_return Result<void>();
 }
 
@@ -334,7 +336,7 @@ Task<Result<Digest>> TemplateBuilds::tag(store::TenantId tenant, std::string ref
   auto put = [rows](store::Catalog& catalog) { return catalog.templates().put_tags(rows); };
   ATOLL_CO_TRY_VOID(co_await sandboxes_.services().ledger.run(put));
   ATOLL_CO_TRY_VOID(co_await load_rows());
-  co_await collect();
+  (void)co_await collect();
   co_return *found->image;
 }
 
@@ -349,39 +351,41 @@ Task<Result<void>> TemplateBuilds::untag(store::TenantId tenant, std::string nam
   };
   ATOLL_CO_TRY_VOID(co_await sandboxes_.services().ledger.run(drop));
   ATOLL_CO_TRY_VOID(co_await load_rows());
-  co_await collect();
+  (void)co_await collect();
   co_return Result<void>();
 }
 
 Task<void> TemplateBuilds::sweep() {
   if (sandboxes_.services().clock.steady_now() < collected_at_ + kCollectPause) co_return;
-  co_await collect();
+  (void)co_await collect();
 }
 
 // Not while anything is built: what a build has made is not referred to yet.
-Task<void> TemplateBuilds::collect() {
-  if (under_way_ > 0) co_return;
+Task<Result<void>> TemplateBuilds::collect() {
+  if (under_way_ > 0 || !loaded_) co_return Result<void>();
   collected_at_ = sandboxes_.services().clock.steady_now();
-  auto packed = packs_.keep_only(templates_.packs());
+  auto packed = packs_.keep_only(templates_.packs(), sandboxes_.services().ledger.unlisted());
   if (!packed) log_warning("packs could not be removed", {packed.error()});
-  auto used = templates_.images();
-  if (!used) {
-    log_warning("images are not collected", {used.error()});
-    co_return;
-  }
+  auto collected = co_await collect_images();
+  if (!collected) log_warning("images are not collected", {collected.error()});
+  co_return packed;
+}
+
+Task<Result<void>> TemplateBuilds::collect_images() {
+  Services& services = sandboxes_.services();
+  int64_t joined_ms = services.ledger.joined_at_ms();
+  int64_t now_ms = to_milliseconds(services.clock.wall_now());
+  if (joined_ms != 0 && now_ms < joined_ms + store::kLostFoundTimeMs) co_return Result<void>();
+  ATOLL_CO_TRY(std::vector<Digest> used, templates_.images());
   auto read = [](store::Catalog& catalog) -> Result<std::vector<Digest>> {
     ATOLL_TRY(auto images, catalog.sandboxes().all_images());
     ATOLL_TRY(auto kept, catalog.snapshots().all_images());
     images.insert(images.end(), kept.begin(), kept.end());
     return images;
   };
-  auto running = co_await sandboxes_.services().ledger.run(read);
-  if (!running) {
-    log_warning("images are not collected", {running.error()});
-    co_return;
-  }
-  used->insert(used->end(), running->begin(), running->end());
-  for (const Digest& image : sandboxes_.pool().images()) used->push_back(image);
+  ATOLL_CO_TRY(std::vector<Digest> running, co_await services.ledger.run(read));
+  used.insert(used.end(), running.begin(), running.end());
+  for (const Digest& image : sandboxes_.pool().images()) used.push_back(image);
   std::vector<Digest> unused;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(places_.images, error)) {
@@ -389,13 +393,14 @@ Task<void> TemplateBuilds::collect() {
     struct stat facts;
     bool old = stat(entry.path().c_str(), &facts) == 0 &&
                facts.st_mtim.tv_sec + kCollectAgeSeconds < time(nullptr);
-    if (!digest || std::find(used->begin(), used->end(), *digest) != used->end()) continue;
+    if (!digest || std::find(used.begin(), used.end(), *digest) != used.end()) continue;
     if (old) unused.push_back(*digest);
   }
   for (const Digest& image : unused) {
-    auto removed = co_await sandboxes_.services().driver.remove_image(image);
+    auto removed = co_await services.driver.remove_image(image);
     if (!removed) log_warning("image could not be removed", {removed.error()});
   }
+  co_return Result<void>();
 }
 
 }  // namespace atl::sandbox

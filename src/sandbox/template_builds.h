@@ -76,8 +76,9 @@ class TemplateBuilds {
   // Tags that it does not have are let be; "default" stays. kNotFound: there is no such template.
   Task<Result<void>> untag(store::TenantId tenant, std::string name, std::vector<std::string> tags);
 
-  // Removes images and packs that nothing refers to any more.
-  Task<void> collect();
+  // Removes images and packs that nothing refers to any more; none before all rows were read.
+  // Images stay for a week after an operator had the files adopted.
+  Task<Result<void>> collect();
   // The same, if it is long ago.
   Task<void> sweep();
 
@@ -94,6 +95,7 @@ class TemplateBuilds {
   Task<Result<isolate::BuiltImage>> make_image(Order& order);
   Task<Result<void>> store(const Order& order, const isolate::BuiltImage& image);
   Task<Result<void>> load_rows();
+  Task<Result<void>> collect_images();
   // The version that was made of the same, if its image is there.
   const store::TemplateRow* find_built(store::TenantId tenant,
                                        const store::TemplatePack& pack) const;
@@ -108,6 +110,7 @@ class TemplateBuilds {
   isolate::BuilderClient client_;
   boost::asio::thread_pool reader_;
   std::deque<std::shared_ptr<TemplateBuild>> known_;
+  bool loaded_ = false;
   size_t under_way_ = 0;  // also those that wait
   bool busy_ = false;
   SteadyTime collected_at_{};

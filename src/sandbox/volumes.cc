@@ -10,6 +10,7 @@
 #include "async/spawn.h"
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "sandbox/unlisted.h"
 
 namespace atl::sandbox {
 
@@ -238,10 +239,7 @@ Task<Result<void>> Volumes::adopt() {
     if (!table_->held.contains(key))
       table_->held.emplace(key, HeldVolume{row, admission_.count_disk(row.bytes, row.tenant)});
   }
-  for (VolumeId id : unowned) {
-    log_warning("removing a volume that no row knows", {{"volume", id.view()}});
-    ATOLL_CO_TRY_VOID(co_await services_.driver.remove_volume(id));
-  }
+  for (VolumeId id : unowned) ATOLL_CO_TRY_VOID(co_await clear_unlisted(services_, id));
   co_return Result<void>();
 }
 

@@ -130,8 +130,9 @@ Result<void> Artifacts::sweep(int64_t now_ms) {
   ATOLL_TRY(std::vector<SandboxId> ids, kept());
   for (const SandboxId& id : ids) {
     auto index = read_index(id);
-    // What cannot be read can never be given to anybody.
+    // What is damaged can never be given to anybody; what could not be read now may yet be.
     if (!index) log_warning("artifacts are unreadable", {{"sandbox", id.view()}, index.error()});
+    if (!index && index.error().code() != Code::kCorrupt) continue;
     bool expired = !index || !*index || (*index)->expires_ms <= now_ms;
     if (expired) ATOLL_TRY_VOID(remove(id));
   }

@@ -81,6 +81,11 @@ Result<void> DirectoryBlobs::remove(const Digest& name) {
   return {};
 }
 
+// Beside all blobs, not beside those of its shard.
+Result<void> DirectoryBlobs::set_aside(const Digest& name) {
+  return store::set_aside(path_, shard_of(name) + "/" + name.string());
+}
+
 Result<std::vector<Digest>> DirectoryBlobs::list() const {
   std::vector<Digest> names;
   std::error_code error;
@@ -128,14 +133,15 @@ BlobKeeper::Collection::~Collection() {
   keeper_.let_go_.clear();
 }
 
-Result<size_t> BlobKeeper::Collection::run(const std::set<Digest>& named) {
+Result<size_t> BlobKeeper::Collection::run(const std::set<Digest>& named, Unlisted fate) {
   ATOLL_TRY(std::vector<Digest> names, keeper_.blobs_.list());
   size_t removed = 0;
   for (const Digest& name : names) {
     if (named.contains(name)) continue;
     std::lock_guard<std::mutex> lock(keeper_.mutex_);
     if (keeper_.held_.contains(name) || keeper_.let_go_.contains(name)) continue;
-    ATOLL_TRY_VOID(keeper_.blobs_.remove(name));
+    bool keeps = fate == Unlisted::kSetAside;
+    ATOLL_TRY_VOID(keeps ? keeper_.blobs_.set_aside(name) : keeper_.blobs_.remove(name));
     ++removed;
   }
   return removed;

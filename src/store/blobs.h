@@ -18,6 +18,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "store/blob_shares.h"
+#include "store/lost_found.h"
 
 namespace atl::store {
 
@@ -34,6 +35,8 @@ class Blobs {
   virtual Result<Fd> open(const Digest& name) const = 0;
   // Absence is a success.
   virtual Result<void> remove(const Digest& name) = 0;
+  // The same, but it is kept for a week: see lost_found.h.
+  virtual Result<void> set_aside(const Digest& name) = 0;
   virtual Result<std::vector<Digest>> list() const = 0;
   // All that was put until now stays.
   virtual Result<void> sync() = 0;
@@ -49,6 +52,7 @@ class DirectoryBlobs final : public Blobs {
   Result<Put> put(const Digest& name, std::string_view bytes) override;
   Result<Fd> open(const Digest& name) const override;
   Result<void> remove(const Digest& name) override;
+  Result<void> set_aside(const Digest& name) override;
   Result<std::vector<Digest>> list() const override;
   Result<void> sync() override;
 
@@ -89,8 +93,9 @@ class BlobKeeper {
     explicit Collection(BlobKeeper& keeper);
     ~Collection();
     Collection(const Collection&) = delete;
-    // Removes what is neither named nor held, nor was held since this was made; gives how many.
-    Result<size_t> run(const std::set<Digest>& named);
+    // Does that with what is neither named nor held, nor was held since this was made; gives how
+    // many.
+    Result<size_t> run(const std::set<Digest>& named, Unlisted fate = Unlisted::kRemove);
 
    private:
     BlobKeeper& keeper_;

@@ -157,7 +157,7 @@ Result<uint64_t> OutputLog::size() const {
 Result<OutputLogs> OutputLogs::open(const std::string& directory, uint64_t budget_bytes) {
   ATOLL_TRY_VOID(make_directory(directory, 0700));
   ATOLL_TRY(Fd fd, open_file(directory, O_RDONLY | O_DIRECTORY));
-  OutputLogs logs(std::move(fd), std::make_unique<Shares>(directory, budget_bytes));
+  OutputLogs logs(directory, std::move(fd), std::make_unique<Shares>(directory, budget_bytes));
   ATOLL_TRY(std::vector<SandboxId> sandboxes, logs.sandboxes());
   for (const SandboxId& sandbox : sandboxes) {
     ATOLL_TRY(uint64_t held, logs.held_by(sandbox));
@@ -276,6 +276,14 @@ Result<void> OutputLogs::remove_sandbox_logs(const SandboxId& sandbox) {
   if (unlinkat(directory_.get(), id.c_str(), AT_REMOVEDIR) != 0)
     return Error::system("remove output logs " + id);
   forget();
+  return {};
+}
+
+Result<void> OutputLogs::clear_unlisted(const SandboxId& sandbox, Unlisted fate) {
+  if (fate == Unlisted::kRemove) return remove_sandbox_logs(sandbox);
+  ATOLL_TRY(uint64_t held, held_by(sandbox));
+  ATOLL_TRY_VOID(set_aside(path_, sandbox.string()));
+  shares_->all.release(held);
   return {};
 }
 

@@ -27,6 +27,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "store/disk_floor.h"
+#include "store/lost_found.h"
 #include "store/tenant.h"
 
 namespace atl::store {
@@ -105,6 +106,8 @@ class OutputLogs {
   Result<void> set_dropped(const SandboxId& sandbox, ExecId exec, const DroppedOutput& dropped);
   // Every log of the sandbox. Success also if there is none. Close them first.
   Result<void> remove_sandbox_logs(const SandboxId& sandbox);
+  // The same of one that no row names.
+  Result<void> clear_unlisted(const SandboxId& sandbox, Unlisted fate);
   // Who has logs: at start-up, those without a row are left-overs.
   Result<std::vector<SandboxId>> sandboxes() const;
 
@@ -121,12 +124,13 @@ class OutputLogs {
     std::map<TenantId, OutputBudget> of_tenants = {};
     std::map<SandboxId, OutputBudget*> of_sandboxes = {};
   };
-  OutputLogs(Fd directory, std::unique_ptr<Shares> shares)
-      : directory_(std::move(directory)), shares_(std::move(shares)) {}
+  OutputLogs(std::string path, Fd directory, std::unique_ptr<Shares> shares)
+      : path_(std::move(path)), directory_(std::move(directory)), shares_(std::move(shares)) {}
   OutputBudget& budget_of(const SandboxId& sandbox);
   // How many bytes of disk the files of a sandbox have.
   Result<uint64_t> held_by(const SandboxId& sandbox) const;
 
+  std::string path_;
   Fd directory_;
   std::unique_ptr<Shares> shares_;
 };

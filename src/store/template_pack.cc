@@ -173,12 +173,16 @@ Result<Fd> TemplatePacks::find(const Digest& digest) const {
   return open_file(path_ + "/" + digest.string(), O_RDONLY | O_NOFOLLOW);
 }
 
-Result<void> TemplatePacks::keep_only(const std::vector<Digest>& wanted) {
+Result<void> TemplatePacks::keep_only(const std::vector<Digest>& wanted, Unlisted fate) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
     auto digest = Digest::parse(entry.path().filename().string());
     if (digest && std::find(wanted.begin(), wanted.end(), *digest) != wanted.end()) continue;
-    if (unlink(entry.path().c_str()) != 0) return Error::system("remove a pack");
+    if (fate == Unlisted::kSetAside) {
+      ATOLL_TRY_VOID(set_aside(path_, entry.path().filename().string()));
+    } else if (unlink(entry.path().c_str()) != 0) {
+      return Error::system("remove a pack");
+    }
   }
   if (error) return Error::from_errno("read " + path_, error.value());
   return {};

@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "store/arrivals.h"
+#include "store/lost_found.h"
 #include "store/template_manifest.h"
 
 namespace atl::store {
@@ -52,8 +53,8 @@ class TemplatePacks {
   Result<void> keep(const TemplatePack& pack);
   // kNotFound if it is not kept.
   Result<Fd> find(const Digest& digest) const;
-  // Removes all but these.
-  Result<void> keep_only(const std::vector<Digest>& wanted);
+  // Does that with all but these.
+  Result<void> keep_only(const std::vector<Digest>& wanted, Unlisted fate = Unlisted::kRemove);
   const std::string& directory() const { return path_; }
   // For one that a client sends.
   Result<Arrival> begin(TenantId tenant) const { return arrivals_.begin(tenant); }

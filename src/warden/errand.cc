@@ -6,6 +6,7 @@
 #include "base/crash_point.h"
 #include "base/id_list.h"
 #include "base/log.h"
+#include "linux/lost_found.h"
 #include "linux/subvolume.h"
 #include "linux/volume_mounts.h"
 #include "warden/enforced_limits.h"
@@ -135,6 +136,26 @@ void remove_volume(const Host& host, const Request& request, Reply& reply) {
   report(reply, Step::kVolumes, linux::remove_subvolume(host.pool.get(), name));
 }
 
+// What atolld does not know, for a week, in a pool that it was told to adopt.
+Result<void> set_aside(const Host& host, const Request& request) {
+  auto isolate = id_of(request);  // that has ended, and whose layer was kept
+  std::string name(request.snapshot_id.data(), request.snapshot_id.size());
+  return linux::set_aside_subvolume(host.pool.get(), isolate ? layer_name(host, *isolate) : name);
+}
+
+void lost_found(const Host& host, const Request& request, Reply& reply) {
+  bool sweeps = request.operation == Operation::kSweepLostFound;
+  auto done = check_pool(host);
+  if (done) done = sweeps ? linux::sweep_lost_found(host.pool.get()) : set_aside(host, request);
+  report(reply, Step::kLayer, done);
+}
+
+void freeze(const Host& host, const Request& request, Reply& reply) {
+  bool thaws = request.operation == Operation::kThaw;
+  SandboxId id = *id_of(request);
+  report(reply, Step::kCgroup, thaws ? thaw_isolate(host, id) : freeze_isolate(host, id));
+}
+
 void network(const Host& host, const Request& request, Reply& reply, std::vector<Fd>& fds) {
   auto sockets = reopen_sockets(host, *id_of(request));
   if (!sockets) return fail(reply, Step::kNetwork, sockets.error());
@@ -214,10 +235,8 @@ Answer serve_request(const Host& host, const Message& received) {
       report(reply, Step::kImage, remove_image(host, Digest::from_bytes(request.image)));
       break;
     case Operation::kFreeze:
-      report(reply, Step::kCgroup, freeze_isolate(host, *id_of(request)));
-      break;
     case Operation::kThaw:
-      report(reply, Step::kCgroup, thaw_isolate(host, *id_of(request)));
+      freeze(host, request, reply);
       break;
     case Operation::kSnapshot:
       cut(host, request, reply);
@@ -236,6 +255,10 @@ Answer serve_request(const Host& host, const Message& received) {
       break;
     case Operation::kListVolumes:
       list(list_ids<VolumeId>(host.run_dir + "/pool"), request.snapshot_id, reply, more);
+      break;
+    case Operation::kSetAside:
+    case Operation::kSweepLostFound:
+      lost_found(host, request, reply);
       break;
     case Operation::kMeter:
       usage(host, request, reply, more);

@@ -89,8 +89,20 @@ Result<void> check_no_limits(const Request& request) {
   return none ? Result<void>() : invalid(kUnusedField);
 }
 
+// One thing: an isolate, a snapshot or a volume.
+Result<void> check_set_aside(const Request& request) {
+  if (request.inherited_bytes != 0) return invalid(kUnusedField);
+  if (is_zero(request.snapshot_id))
+    return is_id(request.sandbox_id) ? Result<void>() : invalid("bad sandbox id");
+  if (!is_zero(request.sandbox_id)) return invalid(kUnusedField);
+  bool fits = is_kept_id(request.snapshot_id, Operation::kRemoveSnapshot) ||
+              is_kept_id(request.snapshot_id, Operation::kRemoveVolume);
+  return fits ? Result<void>() : invalid("bad snapshot id");
+}
+
 // Of an operation about a snapshot, or none.
 Result<void> check_snapshot(const Request& request) {
+  if (request.operation == Operation::kSetAside) return check_set_aside(request);
   bool lists = request.operation == Operation::kListSnapshots ||
                request.operation == Operation::kListVolumes;
   bool needs = request.operation == Operation::kSnapshot ||
@@ -192,8 +204,11 @@ Result<Request> parse_request(std::span<const unsigned char> message) {
       if (!is_zero(request.sandbox_id) && !is_id(request.sandbox_id))
         return invalid("bad sandbox id");
       break;
+    case Operation::kSetAside:
+      break;
     case Operation::kRemoveImage:
     case Operation::kSeal:
+    case Operation::kSweepLostFound:
     case Operation::kRemoveSnapshot:
     case Operation::kListSnapshots:
     case Operation::kCreateVolume:

@@ -40,7 +40,6 @@ inline constexpr uint32_t kMinPids = 8;
 inline constexpr uint32_t kMaxPids = 65'536;
 inline constexpr uint64_t kMinDiskBytes = 1ull << 20;
 inline constexpr uint64_t kMaxDiskBytes = 1ull << 44;
-
 inline constexpr uint32_t kMinOpenFiles = 16;
 inline constexpr uint32_t kMaxOpenFiles = 1 << 20;
 inline constexpr uint32_t kDefaultOpenFiles = 1024;
@@ -63,8 +62,7 @@ inline constexpr uint32_t kAllExtras = 0xf;
 enum class Operation : uint16_t {
   kProbe = 1,        // is everything here that a jail needs?
   kLaunch = 2,       // build an isolate
-  kRemove = 3,       // end an isolate and free all it held; removing nothing is a success, but
-                     // ENOENT if its layer is to be kept and is not there
+  kRemove = 3,       // end an isolate and free all it held; ENOENT: no layer that is to be kept
   kList = 4,         // ids of the isolates that exist, after a given id, in order
   kReceipt = 5,      // the signed receipt of an isolate
   kLimits = 6,       // other limits for an isolate that runs; after a failure it has those it had
@@ -81,8 +79,10 @@ enum class Operation : uint16_t {
   kRemoveVolume = 17,  // that no isolate has; removing nothing is a success
   kListVolumes = 18,   // as kListSnapshots
   kSeal = 19,  // the host's signature of a sealed snapshot, whose manifest's digest is `image`
+  kSetAside = 20,        // an isolate, a snapshot or a volume: see linux/lost_found.h
+  kSweepLostFound = 21,
 };
-inline constexpr uint16_t kLastOperation = static_cast<uint16_t>(Operation::kSeal);
+inline constexpr uint16_t kLastOperation = static_cast<uint16_t>(Operation::kSweepLostFound);
 
 struct Request {
   uint32_t magic;

@@ -130,6 +130,14 @@ class Packer {
     return {};
   }
 
+  // That of the copy: a restored database and the file beside it say the same.
+  Result<void> add_epoch(const store::Epoch& epoch) {
+    std::string name = std::string(kStatePrefix) + std::string(kEpochPath);
+    std::string bytes = store::EpochFile::bytes_of({epoch, "", 0});
+    sums_.insert_or_assign(name, store::sha256(bytes));
+    return add_text(name, bytes);
+  }
+
   const Sums& sums() const { return sums_; }
 
  private:
@@ -203,6 +211,7 @@ Result<BackupReport> make_backup(const Places& places, const Identity& daemon,
                    .sandboxes = std::move(database.sandboxes)};
   ATOLL_TRY_VOID(packer.add_text(kRecordName, encode(report.record)));
   ATOLL_TRY_VOID(add_database(packer, copy, daemon.uid));
+  if (!database.epoch.identity.empty()) ATOLL_TRY_VOID(packer.add_epoch(database.epoch));
   ATOLL_TRY_VOID(for_each_state_file(places, daemon, [&](const StateFile& file) -> Result<void> {
     if (!has_images && file.path.starts_with(kImagesPath)) return {};
     return packer.add(file);

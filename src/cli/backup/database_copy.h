@@ -8,11 +8,13 @@
 
 #include "base/result.h"
 #include "cli/process.h"
+#include "store/epoch_file.h"
 
 namespace atl::cli::backup {
 
 struct DatabaseCopy {
   uint32_t schema_version = 0;
+  store::Epoch epoch;                  // no identity: it is older than epochs
   std::vector<std::string> sandboxes;  // ids of those that run
 };
 

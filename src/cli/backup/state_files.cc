@@ -18,6 +18,7 @@ using Kind = StateRule::Kind;
 
 constexpr StateRule kRules[] = {
     {kDatabasePath, Kind::kFile, Owner::kDaemon, 0600, 0700},
+    {kEpochPath, Kind::kFile, Owner::kDaemon, 0600, 0700},
     {"daemon/local.key", Kind::kFile, Owner::kDaemon, 0600, 0700},
     {"daemon/port.key", Kind::kFile, Owner::kDaemon, 0600, 0700},
     {"daemon/artifacts", Kind::kTree, Owner::kDaemon, 0600, 0700},
@@ -38,6 +39,7 @@ constexpr std::string_view kLeftOut[] = {"backup.lock",
                                          "egress",
                                          "daemon/atoll.db-shm",
                                          "daemon/atoll.db-wal",
+                                         "daemon/lost+found",
                                          "daemon/uploads",
                                          "logs",
                                          "pool.btrfs",
@@ -140,7 +142,7 @@ Result<void> for_each_state_file(const Places& places, const Identity& daemon,
                                  const TakeFile& take) {
   ATOLL_TRY(Fd top, open_file(places.state, O_RDONLY | O_DIRECTORY));
   for (const StateRule& rule : kRules) {
-    if (rule.path == kDatabasePath) continue;
+    if (rule.path == kDatabasePath || rule.path == kEpochPath) continue;
     std::string path(rule.path);
     size_t slash = path.rfind('/');
     std::string parent = slash == path.npos ? "." : path.substr(0, slash);

@@ -26,6 +26,8 @@ struct StateRule {
 };
 
 inline constexpr std::string_view kDatabasePath = "daemon/atoll.db";
+// Made from the copy of the database: the live one may have gone on.
+inline constexpr std::string_view kEpochPath = "epoch/current";
 inline constexpr std::string_view kImagesPath = "images";
 
 // The rule that a file of this path falls under; null: no backup holds it. A path that is not clean
