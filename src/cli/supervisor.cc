@@ -109,7 +109,8 @@ Result<Asked> Supervisor::run() {
 Result<Asked> Supervisor::watch_until_asked(int signals) {
   while (true) {
     start_due();
-    std::vector<pollfd> watched = {{.fd = signals, .events = POLLIN, .revents = 0}};
+    std::vector<pollfd> watched = {{.fd = signals, .events = POLLIN, .revents = 0},
+                                   {.fd = wake_, .events = POLLIN, .revents = 0}};
     for (const Child& child : children_)
       if (child.adopted) watched.push_back({child.pidfd.get(), POLLIN, 0});
     int ready =

@@ -62,8 +62,11 @@ class Supervisor {
   static Result<Supervisor> create(std::vector<SupervisedProgram> programs);
 
   // Called in every turn of the loop, and between steps that may take long: about every second,
-  // and at least every half minute.
-  void set_on_turn(std::function<void()> on_turn) { on_turn_ = std::move(on_turn); }
+  // and at least every half minute; also when `wake` is readable, which stays the caller's.
+  void set_on_turn(std::function<void()> on_turn, int wake) {
+    on_turn_ = std::move(on_turn);
+    wake_ = wake;
+  }
 
   // Starts or adopts the programs in order and keeps them alive until a signal asks for something
   // else; the caller must not have handled it otherwise. When asked to stop it has ended them, in
@@ -127,6 +130,7 @@ class Supervisor {
   SteadyTime next_rotation_, next_look_;
   LivedTime lived_;
   std::function<void()> on_turn_;
+  int wake_ = -1;
 };
 
 }  // namespace atl::cli

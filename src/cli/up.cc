@@ -283,10 +283,11 @@ Result<void> supervise(const UpPlan& plan) {
   ATOLL_TRY(linux::Heartbeat heartbeat, open_heartbeat(plan.places));
   Watchdog watchdog(watchdog_address());
   ATOLL_TRY(Supervisor supervisor, Supervisor::create(programs_of(plan)));
-  supervisor.set_on_turn([&heartbeat, &watchdog] {
+  auto on_turn = [&heartbeat, &watchdog] {
     heartbeat.beat();
     watchdog.tell_alive(std::chrono::steady_clock::now());
-  });
+  };
+  supervisor.set_on_turn(on_turn, heartbeat.fd());
   watchdog.tell_ready();
   if (plan.up.resumed_for) publish(plan, replace_programs(supervisor, plan, *plan.up.resumed_for));
   while (true) {

@@ -200,7 +200,8 @@ TEST(WardenClient, GivesUpOnAWardenWhoseLoopStandsStillAndRefusesUntilItTurnsAga
   EXPECT_EQ(poll(&left, 1, 0), 1);
   EXPECT_NE(left.revents & POLLHUP, 0);
 
-  spawn(context.get_executor(), ask_into(client, Operation::kProbe, second));  // detached: so too
+  // detached: owned by this test too
+  spawn(context.get_executor(), ask_into(client, Operation::kProbe, second));
   context.poll();
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(second->error().reason(), "warden_unavailable");
