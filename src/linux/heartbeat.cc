@@ -13,6 +13,9 @@ namespace {
 
 constexpr int kMaxAskers = 16;  // that wait at the same time
 constexpr char kBeat = 1;
+// Who is silent for longer is asked anew: the question may stand with a child of a process that was
+// killed, which has the socket of its parent still.
+constexpr HeartbeatWatch::Time kAskAnew{2'000};
 
 Result<Fd> open_reserve() { return open_file("/dev/null", O_PATH); }
 
@@ -61,6 +64,8 @@ void HeartbeatWatch::reset() {
 
 void HeartbeatWatch::look(Time passed) {
   if (question_) judge(passed);
+  if (question_) passed = Time(0);  // counted
+  if (silence_ >= kAskAnew) question_.reset();
   if (!question_) ask(passed);
 }
 

@@ -90,6 +90,19 @@ TEST_F(Asked, TheNextOneTakesTheNameOfTheLast) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
 
+TEST_F(Asked, AChildThatKeptTheSocketOfTheLastIsNotTakenForTheNext) {
+  Heartbeat kept = listen();
+  watch_.look(seconds(1));
+  Heartbeat heartbeat = listen();
+  for (int turn = 0; turn < 4; ++turn) {
+    watch_.look(seconds(1));
+    heartbeat.beat();
+  }
+  watch_.look(seconds(1));
+  EXPECT_EQ(watch_.silence(), seconds(0));
+  EXPECT_TRUE(watch_.has_answered());
+}
+
 TEST_F(Asked, AnswersWithoutAFreeDescriptor) {
   Heartbeat heartbeat = listen();
   watch_.look(seconds(1));
