@@ -247,6 +247,31 @@ Result<void> publish(const Options& options, const api::Router& router, unsigned
   return publish_address(options, port);
 }
 
+Result<std::unique_ptr<sandbox::Tenants>> open_tenants(sandbox::Sandboxes& sandboxes,
+                                                       const std::string& own_directory) {
+  ATOLL_TRY(auto settings, store::TenantSettings::open(own_directory + "/atoll.db"));
+  return sandbox::Tenants::create(sandboxes, std::move(settings));
+}
+
+Result<std::unique_ptr<http::Server>> listen(asio::io_context& context, const Options& options,
+                                             api::Router& router) {
+  auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
+  http::Rules rules{options.http_limits, handler, api::Router::refuse};
+  return http::Server::listen(context, options.listen_address, options.listen_port, rules);
+}
+
+void add_figures(api::Router& router, http::Server& server, isolate::JailDriver& driver,
+                 sandbox::Sandboxes& sandboxes, const sandbox::Admission& admission) {
+  auto open_connections = [&server] { return server.open_connections(); };
+  auto dropped_connections = [&server] { return server.dropped_connections(); };
+  auto egress_health = [&egress = driver.egress()] {
+    return egress.check(std::chrono::steady_clock::now() + kHealthTime);
+  };
+  api::add_metrics_route(
+      router, {sandboxes, admission, open_connections, dropped_connections, egress_health});
+  api::v1::add_limits_route(router, sandboxes, admission);
+}
+
 void add_server_routes(api::Router& router, const api::Health& health) {
   api::add_health_routes(router, health);
   api::add_openapi_route(router);
@@ -374,27 +399,16 @@ Result<void> run_daemon(const Options& options) {
   add_state_routes(router, sandboxes, snapshots, seals, idempotency);
   api::v1::add_port_routes(router, sandboxes, port_tokens);
   api::v1::add_key_routes(router, keys);
-  ATOLL_TRY(auto settings, store::TenantSettings::open(own_directory + "/atoll.db"));
-  ATOLL_TRY(auto tenants, sandbox::Tenants::create(sandboxes, std::move(settings)));
+  ATOLL_TRY(auto tenants, open_tenants(sandboxes, own_directory));
   api::v1::add_tenant_routes(router, *tenants);
-  api::v1::add_limits_route(router, sandboxes, admission);
   api::v1::add_template_routes(router, builds, templates);
   sandbox::Meters meters(sandboxes, driver);
   std::string domain = port_domain(options);
   api::e2b::Door door(
       router, traffic,
       {sandboxes, snapshots, port_tokens, *tenants, meters, builds, stores.uploads, domain});
-  auto handler = [&router](http::Exchange& exchange) { return router.serve(exchange); };
-  http::Rules rules{options.http_limits, handler, api::Router::refuse};
-  ATOLL_TRY(auto server,
-            http::Server::listen(context, options.listen_address, options.listen_port, rules));
-  auto open_connections = [&listener = *server] { return listener.open_connections(); };
-  auto egress_health = [&egress = driver.egress()] {
-    return egress.check(std::chrono::steady_clock::now() + kHealthTime);
-  };
-  auto dropped_connections = [&listener = *server] { return listener.dropped_connections(); };
-  api::add_metrics_route(
-      router, {sandboxes, admission, open_connections, dropped_connections, egress_health});
+  ATOLL_TRY(auto server, listen(context, options, router));
+  add_figures(router, *server, driver, sandboxes, admission);
   ATOLL_TRY(auto tls, listen_for_tls(context, options, *server));
   ATOLL_TRY_VOID(begin_rounds(context, options, rounds));
   ATOLL_TRY_VOID(publish(options, router, server->port()));
@@ -410,7 +424,7 @@ Result<void> run_daemon(const Options& options) {
   auto connect = [&] { spawn(context.get_executor(), driver.egress().run()); };
   Served served{ledger,      sandboxes, snapshots, seals,   builds,
                 idempotency, router,    trials,    context, failure};
-  // detached: the daemon's own life, as these
+  // detached: the daemon's own life
   spawn(context.get_executor(), take_up(served, options, connect));
   watch_state(served, driver, own_directory);
   context.run();

@@ -135,6 +135,7 @@ Result<void> run(const egress::Options& options) {
   spawn(context.get_executor(), control.run());
   // detached: as the other
   spawn(context.get_executor(), control.end_idle());
+  // detached: the process owns it, too
   spawn(context.get_executor(), keep_beating(std::move(heartbeat)));
   log_info("serving", {{"client_uid", options.client_uid},
                        {"ceiling", ceiling ? options.ceiling.c_str() : "none"},

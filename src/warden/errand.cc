@@ -202,15 +202,11 @@ std::string encode_reply(const Reply& reply) {
   return std::string(reinterpret_cast<const char*>(&reply), sizeof reply);
 }
 
-Answer serve_request(const Host& host, const Message& received) {
-  const Message message = as_charged(host, received);
+namespace {
+
+void carry_out(const Host& host, const Message& message, Reply& reply, std::string& more,
+               std::vector<Fd>& fds) {
   const Request& request = message.request;
-  auto begin = std::chrono::steady_clock::now();
-  Reply reply = make_reply(request, Status::kOk);
-  std::string more;
-  std::vector<Fd> fds;
-  if (needs_pool(request.operation)) report(reply, Step::kPool, check_pool(host));
-  if (reply.status != Status::kOk) return {encode_reply(reply), {}};
   switch (request.operation) {
     case Operation::kProbe:
       probe(host, reply);
@@ -270,6 +266,19 @@ Answer serve_request(const Host& host, const Message& received) {
       report(reply, Step::kNetwork, open_ranges(host, *id_of(request), message.ranges));
       break;
   }
+}
+
+}  // namespace
+
+Answer serve_request(const Host& host, const Message& received) {
+  const Message message = as_charged(host, received);
+  auto begin = std::chrono::steady_clock::now();
+  Reply reply = make_reply(message.request, Status::kOk);
+  std::string more;
+  std::vector<Fd> fds;
+  if (needs_pool(message.request.operation)) report(reply, Step::kPool, check_pool(host));
+  if (reply.status != Status::kOk) return {encode_reply(reply), {}};
+  carry_out(host, message, reply, more, fds);
   auto spent = std::chrono::steady_clock::now() - begin;
   reply.elapsed_us = static_cast<uint32_t>(spent / std::chrono::microseconds(1));
   return {encode_reply(reply) + more, std::move(fds)};

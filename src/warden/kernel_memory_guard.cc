@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr uint64_t kLeastGrowthBytes = 96ull << 20;
+constexpr uint64_t kLeastGrowthBytes = 192ull << 20;
 constexpr uint64_t kMostGrowthBytes = 1ull << 30;
 constexpr uint64_t kShareOfHost = 256;
 constexpr milliseconds kBlindPause{5000};

@@ -134,6 +134,9 @@ class Atoll:
         """Without a warm pool, whose isolates come and go by themselves, unless it is wanted."""
         if not pool:
             arguments = ("--no-warm-pool", *arguments)
+        # The host is shared: what others on it make the kernel keep is not this Atoll's to judge.
+        if "--kernel-memory-growth" not in arguments:
+            arguments = ("--kernel-memory-growth", str(1 << 40), *arguments)
         if "--pool-size" not in arguments:
             arguments = ("--pool-size", pool_size(self.directory), *arguments)
         if "--kvm-trial" not in arguments:
