@@ -211,7 +211,7 @@ void Service::end_build(Connection& connection) {
 }
 
 // In a process of its own: a large tree takes longer than this loop may stand still.
-void Service::clean_up(const std::string& name) {
+void Service::clean_up(std::string name) {
   pid_t pid = fork();
   if (pid > 0) {
     auto pidfd = linux::open_pidfd(pid);

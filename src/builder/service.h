@@ -46,7 +46,7 @@ class Service {
   void start_build(Connection& connection, const Request& request, Fd file, Fd log);
   [[noreturn]] void run_build(Connection& connection, const BuildOrder& order);
   void end_build(Connection& connection);
-  void clean_up(const std::string& name);
+  void clean_up(std::string name);
   void reap();
 
   const Workshop& workshop_;

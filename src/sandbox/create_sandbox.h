@@ -39,6 +39,7 @@ struct CreateSandbox {
   std::optional<uint64_t> memory_bytes;
   std::optional<uint32_t> pids;
   std::optional<uint64_t> disk_bytes;
+  bool takes_less_disk = false;  // where the host has no disk of `disk_bytes`
   std::optional<uint64_t> output_bytes;
   std::optional<uint32_t> open_files;
   std::optional<uint64_t> disk_bytes_per_second;

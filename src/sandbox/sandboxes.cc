@@ -119,6 +119,12 @@ Result<void> inherit(const store::SnapshotRow& snapshot, const CreateSandbox& re
   return check_disk(row);
 }
 
+uint64_t disk_of(const CreateSandbox& request, uint64_t of_template, const Admission& admission) {
+  uint64_t wanted = request.disk_bytes.value_or(of_template);
+  bool is_exact = request.disk_bytes && !request.takes_less_disk;
+  return is_exact ? wanted : admission.fitting_disk(wanted);
+}
+
 }  // namespace
 
 Sandboxes::Sandboxes(Services services, Admission& admission, Templates& templates)
@@ -167,7 +173,7 @@ Result<Sandboxes::Draft> Sandboxes::make_draft(
   row.cpu_millis = request.cpu_millis.value_or(defaults.cpu_millis);
   row.memory_bytes = request.memory_bytes.value_or(defaults.memory_bytes);
   row.pids = request.pids.value_or(defaults.pids);
-  row.disk_bytes = request.disk_bytes.value_or(admission_.fitting_disk(defaults.disk_bytes));
+  row.disk_bytes = disk_of(request, defaults.disk_bytes, admission_);
   row.output_bytes = request.output_bytes.value_or(defaults.output_bytes);
   row.open_files = request.open_files.value_or(defaults.open_files);
   row.disk_bytes_per_second =

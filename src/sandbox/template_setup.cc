@@ -68,6 +68,7 @@ Task<Result<Fd>> TemplateSetup::run(Digest image, const store::TemplateManifest&
   request.image = image;
   request.memory_bytes = kMemoryBytes;
   request.disk_bytes = kDiskBytes;
+  request.takes_less_disk = true;
   request.pids = kPids;
   request.output_bytes = kOutputBytes;
   request.ttl_ms = kTtlMs;
