@@ -166,7 +166,7 @@ TEST(WardenClient, AWardenOfAnotherReleaseIsUnavailableAndBothVersionsAreNamed) 
   ASSERT_FALSE(answers[0].ok());
   EXPECT_EQ(answers[0].error().code(), Code::kUnavailable);
   EXPECT_EQ(answers[0].error().reason(), "warden_unavailable");
-  EXPECT_NE(answers[0].error().message().find("speaks version 9, this one 8"), std::string::npos)
+  EXPECT_NE(answers[0].error().message().find("speaks version 9, this one 10"), std::string::npos)
       << answers[0].error().message();
 }
 

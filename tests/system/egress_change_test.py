@@ -7,7 +7,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 
 import atoll
@@ -89,7 +88,7 @@ class Changes(egress_case.EgressCase):
         uid, gid = (int(re.search(rf"\n{kind}:\s+(\d+)", status)[1]) for kind in ("Uid", "Gid"))
         code = (f"import resource as r; most = r.prlimit({pid}, r.RLIMIT_NOFILE)[1]\n"
                 f"r.prlimit({pid}, r.RLIMIT_NOFILE, ({count} or most, most))")
-        subprocess.run([sys.executable, "-c", code], user=uid, group=gid, extra_groups=[],
+        subprocess.run(["/usr/bin/python3", "-c", code], user=uid, group=gid, extra_groups=[],
                        check=True)
 
     def write(self, sandbox):

@@ -163,7 +163,7 @@ class Upgrade(atoll.SystemTest):
         self.atoll.restart("--warden")
         answer = self.atoll.request("POST", "/v1/sandboxes", {"template": "python"})
         self.assertEqual(answer.status, 503, answer.body)
-        self.assertIn("speaks version 9, this one 8", answer.body.decode())
+        self.assertIn("speaks version 9, this one 10", answer.body.decode())
         self.check_sandbox(sandbox)
         self.atoll.install("atoll-warden")
         self.assertEqual(self.atoll.restart()["outcome"], "done")
