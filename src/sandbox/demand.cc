@@ -20,3 +20,4 @@ size_t Demand::lately(SteadyTime now) {
 }
 
 }  // namespace atl::sandbox
+// 1795138839

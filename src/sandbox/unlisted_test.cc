@@ -31,13 +31,15 @@ TEST(Unlisted, OutputWithoutARowIsRemovedAtAStart) {
   TestBed bed;
   auto sandbox = bed.create();
   bed.run_exec(*sandbox, {"echo", "text"});
+  std::string own = bed.directory() + "/outputs/" + sandbox->id().string();
+  sandbox.reset();  // it belongs to the world that ends now
   std::string stray = bed.directory() + "/outputs/" + SandboxId::draw().string();
   std::filesystem::create_directory(stray);
   ASSERT_TRUE(replace_file(stray + "/e1.stdout", "text", 0600).ok());
   bed.restart();
   ASSERT_TRUE(bed.run(bed.sandboxes().adopt()).ok());
   EXPECT_FALSE(std::filesystem::exists(stray));
-  EXPECT_TRUE(std::filesystem::exists(bed.directory() + "/outputs/" + sandbox->id().string()));
+  EXPECT_TRUE(std::filesystem::exists(own));
 }
 
 }  // namespace
